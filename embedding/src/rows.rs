@@ -235,6 +235,20 @@ impl Rows {
         Multiplier { rows: self, probe, out: products }.dispatch();
     }
 
+    /// Numbers of a row, each with an error of at most a 65,000th of the largest; `None` if it does not exist.
+    pub fn vector(&self, row: u32) -> Option<Vec<f32>> {
+        let (step, numbers) = self.quantised(row)?;
+        Some(numbers.iter().map(|number| step * f32::from(i16::from_le_bytes(*number))).collect())
+    }
+
+    /// Scale of a row, and its quantised numbers.
+    fn quantised(&self, row: u32) -> Option<(f32, &[[u8; size_of::<i16>()]])> {
+        let size = row_bytes(self.width);
+        let (columns, row) = self.locate(row as usize)?;
+        let (step, numbers) = columns.numbers.get(row * size..(row + 1) * size)?.split_first_chunk()?;
+        Some((f32::from_le_bytes(*step), numbers.as_chunks().0))
+    }
+
     /// Columns that contain a row, and its number in them.
     fn locate(&self, row: usize) -> Option<(Columns<&[u8]>, usize)> {
         if row >= self.in_parts {
@@ -332,13 +346,10 @@ impl SimdOp for Multiplier<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, _: I) {
         for (row, product) in self.out {
-            let size = row_bytes(self.rows.width);
-            let numbers = self.rows.locate(*row as usize).and_then(|(columns, row)| {
-                columns.numbers.get(row * size..(row + 1) * size)?.split_first_chunk::<{ size_of::<f32>() }>()
-            });
-            *product = numbers.map_or(0.0, |(step, numbers)| {
-                f32::from_le_bytes(*step) * multiply(numbers.as_chunks().0, &self.probe.exact)
-            });
+            *product = match self.rows.quantised(*row) {
+                Some((step, numbers)) => step * multiply(numbers, &self.probe.exact),
+                None => 0.0,
+            };
         }
     }
 }

@@ -95,6 +95,22 @@ fn estimates_hold_for_vectors_whose_numbers_are_all_positive_or_mostly_zero() {
 }
 
 #[test]
+fn a_row_is_read_back_within_a_step() {
+    let vectors = vectors(BLOCK + 1, 6);
+    let rows = rows(&vectors);
+
+    for (row, vector) in (0..).zip(&vectors) {
+        let read = rows.vector(row).expect("it is there");
+        let largest = vector.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+        assert!(
+            read.len() == 6
+                && read.iter().zip(vector).all(|(one, other)| (one - other).abs() <= largest / 65_000.0)
+        );
+    }
+    assert_eq!(rows.vector(u32::try_from(vectors.len()).expect("it is small")), None);
+}
+
+#[test]
 fn a_rotation_keeps_products() {
     for width in [1, 2, 6, 384, 1000] {
         let rotation = Rotation::new(width);

@@ -176,7 +176,8 @@ pub(super) fn best_of(rankings: Vec<Vec<Candidate>>, depth: usize) -> Vec<Candid
     }
 }
 
-fn first_of(mut ranking: Vec<Candidate>, depth: usize) -> Vec<Candidate> {
+/// Sorts documents by score, descending: at most `depth`.
+pub(super) fn first_of(mut ranking: Vec<Candidate>, depth: usize) -> Vec<Candidate> {
     let order = |one: &Candidate, other: &Candidate| {
         other.score.total_cmp(&one.score).then_with(|| newest_first(one.document, other.document))
     };

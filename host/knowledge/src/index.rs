@@ -337,6 +337,24 @@ impl UserIndex {
         }
     }
 
+    /// Vector of a chunk by the current model, by the chunk's database id.
+    pub(super) fn vector(&self, id: i64) -> Option<Vec<f32>> {
+        self.matrix.vector(self.current_row(id)?)
+    }
+
+    /// Cosine similarities of chunks, given by their database ids, with a vector of the current model; `None`
+    /// if that model has not embedded all of them.
+    pub(super) fn cosines_of(&self, ids: impl Iterator<Item = i64>, vector: Vec<f32>) -> Option<Vec<f32>> {
+        let rows: Option<Vec<_>> = ids.map(|id| self.current_row(id)).collect();
+        Some(self.matrix.products_of(rows?.into_iter(), vector))
+    }
+
+    /// Row of a chunk in the matrix of the current model.
+    fn current_row(&self, id: i64) -> Option<u32> {
+        let Row { number, is_previous } = self.rows[self.place(id)? as usize];
+        (number != NO_ROW && !is_previous).then_some(number)
+    }
+
     /// Number of distinct documents of these chunks.
     fn documents_of(&self, chunks: &[(ChunkNumber, f32)]) -> usize {
         let mut is_there = vec![false; self.documents.len()];

@@ -19,6 +19,7 @@
 //! - `brief`: search over short texts that are not documents and that the caller stores: descriptions of
 //!   tools
 //! - `index`, `search`: a user's passages; BM25 and cosine similarity, fused; snippets
+//! - `feedback`: documents compared once more with a query that is moved towards the best (docs/decisions/0082)
 //! - `index/keeper`, `files`, `file`: memory-mapped index files: which indexes have one, its path, its format
 //!   (docs/decisions/0053, docs/decisions/0049)
 //! - `model`: models by name (docs/decisions/0048): downloads a model, verifies its hashes, and writes its
@@ -34,6 +35,7 @@ mod document;
 mod document_file;
 mod embedding;
 mod error;
+mod feedback;
 mod fusion;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -27,6 +27,7 @@ use super::bm25;
 use super::document::{Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
+use super::feedback::fuse_with_feedback;
 use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, fuse, nearest_first};
 use super::index::cache::{CachedIndex, Indexes};
 use super::index::keeper::Keeper;
@@ -55,6 +56,12 @@ struct Ranked {
     ranking: Vec<Candidate>,
     /// Whether some chunks are compared by vectors of the previous model.
     has_previous: bool,
+}
+
+/// Vectors of a query, by the current model and by the previous one if that is in use.
+struct QueryVectors {
+    current: Vec<f32>,
+    previous: Option<Vec<f32>>,
 }
 
 /// Shortest time between two warnings about a failing model.
@@ -132,15 +139,18 @@ impl Search {
         };
         let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
         let (entry, Ranked { allowed, checks, words, ranking: by_words, has_previous }) = by_words?;
-        let (by_meaning, mode) = match vector {
+        let (ranking, mode) = match vector {
             Some(vector) => {
                 let previous = if has_previous { self.embed_by_previous(user_id, &text).await } else { None };
-                (self.by_meaning(user_id, &entry, vector, previous, allowed).await, Mode::Hybrid)
+                let vectors = QueryVectors { current: vector, previous };
+                // Documents that are dropped after the ranking must not move the query.
+                let has_feedback = checks.iter().all(Check::is_decided);
+                let fused = self.fused(user_id, &entry, by_words, vectors, allowed, has_feedback).await;
+                (fused, Mode::Hybrid)
             }
-            None => (Vec::new(), Mode::FullText),
+            None => (fuse(&by_words, &[], MEANING_WEIGHT), Mode::FullText),
         };
         let shown = (query.offset as usize).saturating_add(query.limit as usize);
-        let ranking = fuse(&by_words, &by_meaning, MEANING_WEIGHT);
         let ranking = self.checked(user_id, &entry, ranking, checks, shown.saturating_add(1)).await?;
         self.show(user_id, query, &entry, &words, ranking, mode).await
     }
@@ -165,18 +175,26 @@ impl Search {
         }
     }
 
-    async fn by_meaning(
+    /// Fuses the full-text ranking of a query with the semantic ranking of its vectors.
+    async fn fused(
         &self,
         user_id: &str,
         entry: &Arc<CachedIndex>,
-        vector: Vec<f32>,
-        previous: Option<Vec<f32>>,
+        by_words: Vec<Candidate>,
+        vectors: QueryVectors,
         allowed: Option<Arc<HashSet<i64>>>,
-    ) -> Vec<Candidate> {
+        has_feedback: bool,
+    ) -> Vec<Fused> {
         self.compute(user_id, entry, move |entry| {
             let index = entry.read();
-            let cosines = index.cosines(&vector, previous.as_deref(), allowed.as_deref(), DEPTH);
-            nearest_first(&index, &cosines, DEPTH)
+            let QueryVectors { current, previous } = &vectors;
+            let cosines = index.cosines(current, previous.as_deref(), allowed.as_deref(), DEPTH);
+            let by_meaning = nearest_first(&index, &cosines, DEPTH);
+            if has_feedback {
+                fuse_with_feedback(&index, current, &by_words, &by_meaning)
+            } else {
+                fuse(&by_words, &by_meaning, MEANING_WEIGHT)
+            }
         })
         .await
     }

@@ -173,6 +173,18 @@ impl Matrix {
         Products { others: rest.map(|(estimate, _)| with_owner(estimate)).collect(), exact }
     }
 
+    /// Vector of a row; `None` if there is none.
+    pub(super) fn vector(&self, row: u32) -> Option<Vec<f32>> {
+        self.rows.vector(row)
+    }
+
+    /// Exact products of some rows with a vector of their size, in order.
+    pub(super) fn products_of(&self, rows: impl Iterator<Item = u32>, vector: Vec<f32>) -> Vec<f32> {
+        let mut products: Vec<_> = rows.map(|row| (row, 0.0)).collect();
+        self.rows.multiply(&Probe::new(vector), &mut products);
+        products.into_iter().map(|(_, product)| product).collect()
+    }
+
     /// Distribution of the products of all rows with a vector, from a sample; `None` for fewer than
     /// [`MIN_SPREAD`] rows.
     pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
@@ -180,10 +192,9 @@ impl Matrix {
             return None;
         }
         let alive = (0_u32..).zip(&self.owners).filter(|(_, owner)| **owner != NOBODY);
-        let mut sample: Vec<_> =
-            alive.step_by(self.alive().div_ceil(SAMPLE)).map(|(row, _)| (row, 0.0)).collect();
-        self.rows.multiply(&Probe::new(vector.to_vec()), &mut sample);
-        let products = || sample.iter().map(|(_, product)| f64::from(*product));
+        let sample = alive.step_by(self.alive().div_ceil(SAMPLE)).map(|(row, _)| row);
+        let sample = self.products_of(sample, vector.to_vec());
+        let products = || sample.iter().map(|product| f64::from(*product));
         #[expect(clippy::cast_precision_loss, reason = "there are no more than 2^24")]
         let count = sample.len() as f64;
         let mean = products().sum::<f64>() / count;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::words::{Language, of_query};
 
-pub(super) fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
+pub(crate) fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
     let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
     let terms = words::count(Language::English, "", text);
     ChunkRow { id, document, terms, vector: vector.map(bytes), is_previous: false }

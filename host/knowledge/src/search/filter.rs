@@ -23,6 +23,13 @@ pub(super) struct Check {
     is_decided: bool,
 }
 
+impl Check {
+    /// Whether all documents that can be in the ranking pass.
+    pub(super) fn is_decided(&self) -> bool {
+        self.is_decided
+    }
+}
+
 /// Largest number of chunks whose texts are read at once; the chunks of a document stay together.
 const PORTION: usize = 256;
 

@@ -1,3 +1,4 @@
+mod feedback;
 mod files;
 mod languages;
 mod library;

@@ -58,8 +58,8 @@ fn spilled(mut index: UserIndex) -> UserIndex {
 }
 
 /// Search results of an index: chunks by word, sorted by id; cosines by the current model; number of nearest
-/// chunks with both models.
-type Seen = (Vec<Vec<(i64, u8)>>, Vec<(i64, f32)>, usize);
+/// chunks with both models; vectors of the chunks by the current model, and their cosines by id.
+type Seen = (Vec<Vec<(i64, u8)>>, Vec<(i64, f32)>, usize, Vec<Vec<f32>>, Option<Vec<f32>>);
 
 fn seen(index: &UserIndex) -> Seen {
     let sorted = |mut found: Vec<(i64, u8)>| {
@@ -71,7 +71,10 @@ fn seen(index: &UserIndex) -> Seen {
     let mut vectors = nearest(index);
     vectors.sort_by_key(|(id, _)| *id);
     let previous = index.cosines(&[1.0, 0.0], Some(&[0.0, 1.0]), None, 1).nearest.len();
-    (words, vectors, previous)
+    let ids = || vectors.iter().map(|(id, _)| *id);
+    let read = ids().filter_map(|id| index.vector(id)).collect();
+    let cosines = index.cosines_of(ids(), vec![1.0, 0.0]);
+    (words, vectors, previous, read, cosines)
 }
 
 /// Uses an index in every way that the program does.

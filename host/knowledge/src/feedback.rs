@@ -1,0 +1,50 @@
+//! Relevance feedback (Rocchio 1971): documents are compared once more with a query that is moved towards the
+//! best of them. What is near to a good result is more often relevant than what is as near to a few words
+//! (docs/decisions/0082).
+
+#[cfg(test)]
+mod tests;
+
+use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, first_of, fuse};
+use super::index::UserIndex;
+
+/// Number of documents that are taken to be relevant.
+const DOCUMENTS: usize = 2;
+
+/// Weight of the relevant documents' mean, beside 1 for the query.
+const WEIGHT: f32 = 0.2;
+
+/// Fuses the full-text ranking `words` with the semantic ranking `meaning` of a query's vector, then moves the
+/// query towards the first documents and fuses again. Documents keep their passages. There is no second fusion
+/// if no relevant document has a vector, or if some documents are compared by vectors of the previous model.
+pub(super) fn fuse_with_feedback(
+    index: &UserIndex,
+    vector: &[f32],
+    words: &[Candidate],
+    meaning: &[Candidate],
+) -> Vec<Fused> {
+    let fused = fuse(words, meaning, MEANING_WEIGHT);
+    let passage = |document| meaning.iter().find(|found| found.document == document);
+    let relevant =
+        fused.iter().take(DOCUMENTS).filter_map(|found| index.vector(passage(found.document)?.chunk));
+    let Some(moved) = moved(vector, &relevant.collect::<Vec<_>>()) else { return fused };
+    let Some(cosines) = index.cosines_of(meaning.iter().map(|found| found.chunk), moved) else {
+        return fused;
+    };
+    let candidates = meaning.iter().zip(cosines).map(|(found, score)| Candidate { score, ..*found });
+    fuse(words, &first_of(candidates.collect(), DEPTH), MEANING_WEIGHT)
+}
+
+/// Sum of a query's vector and the weighted mean of others, with length 1; `None` without others.
+fn moved(query: &[f32], others: &[Vec<f32>]) -> Option<Vec<f32>> {
+    #[expect(clippy::cast_precision_loss, reason = "there are few")]
+    let weight = WEIGHT / others.len() as f32;
+    let mut moved = query.to_vec();
+    for other in others {
+        moved.iter_mut().zip(other).for_each(|(number, other)| *number += weight * other);
+    }
+    let length = moved.iter().map(|number| number * number).sum::<f32>().sqrt();
+    // Vectors of a damaged file may have any numbers.
+    let is_usable = !others.is_empty() && length.is_normal();
+    is_usable.then(|| moved.into_iter().map(|number| number / length).collect())
+}
