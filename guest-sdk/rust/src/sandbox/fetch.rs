@@ -52,11 +52,14 @@ impl Platform {
 /// Reads a body to its end.
 pub(crate) async fn read(body: IncomingBody) -> Result<Vec<u8>, FetchError> {
     let stream = body.stream().expect("the stream of a new body was not taken yet");
-    let ready = AsyncPollable::new(stream.subscribe());
+    let mut ready = None;
     let mut bytes = Vec::new();
     loop {
         match stream.read(READ_CHUNK_BYTES) {
-            Ok(chunk) if chunk.is_empty() => ready.wait_for().await,
+            Ok(chunk) if chunk.is_empty() => {
+                // Most bodies have arrived with their head, and need no subscription.
+                ready.get_or_insert_with(|| AsyncPollable::new(stream.subscribe())).wait_for().await;
+            }
             Ok(chunk) => bytes.extend(chunk),
             Err(StreamError::Closed) => return Ok(bytes),
             Err(StreamError::LastOperationFailed(error)) => {
@@ -71,12 +74,11 @@ pub(crate) async fn read(body: IncomingBody) -> Result<Vec<u8>, FetchError> {
 }
 
 fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<OutgoingRequest, FetchError> {
-    let fields = Fields::new();
-    for (name, value) in headers {
-        fields
-            .append(name.as_str(), value.as_bytes())
-            .map_err(|_| FetchError::InvalidRequest(format!("the header {name} may not be set")))?;
-    }
+    // One call of the host for all headers.
+    let headers: Vec<_> =
+        headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();
+    let fields = Fields::from_list(&headers)
+        .map_err(|_| FetchError::InvalidRequest("one of the headers may not be set".to_owned()))?;
     let scheme = if uri.scheme_str() == Some("http") { Scheme::Http } else { Scheme::Https };
     let request = OutgoingRequest::new(fields);
     request

@@ -14,8 +14,9 @@ use wasmparser::{
 };
 
 const PAGE_BYTES: usize = 1 << 16;
-/// Minimum run of zeros that ends a data segment; shorter runs are cheaper inside a segment.
-const GAP_BYTES: usize = 64;
+/// Minimum run of zeros that ends a data segment; shorter runs are cheaper inside a segment, which takes up to
+/// ten bytes besides its data.
+const GAP_BYTES: usize = 12;
 /// Maximum number of data segments; wasmtime accepts 100,000.
 const MAX_SEGMENTS: usize = 50_000;
 /// Exports that only the builder uses, or that were called before the snapshot was taken.

@@ -85,13 +85,13 @@ fn start(
     let rest = rest.split('#').next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
 
-    let fields = Fields::new();
-    for header in headers {
-        let [name, value] = header.as_slice() else { return Err("a header is a pair".to_owned()) };
-        fields
-            .append(&name.0, &latin1(&value.0))
-            .map_err(|_| format!("the header {} may not be set", name.0))?;
-    }
+    let pairs = headers.iter().map(|header| match header.as_slice() {
+        [name, value] => Ok((name.0.clone(), latin1(&value.0))),
+        _ => Err("a header is a pair"),
+    });
+    // One call of the host for all headers.
+    let fields = Fields::from_list(&pairs.collect::<std::result::Result<Vec<_>, _>>()?)
+        .map_err(|_| "one of the headers may not be set")?;
     let request = OutgoingRequest::new(fields);
     let scheme = if scheme == "http" { Scheme::Http } else { Scheme::Https };
     request
