@@ -48,6 +48,8 @@ fn the_file_takes_every_kind_of_value_and_refuses_unknown_keys() {
     }
     let error = Sources::from_toml("call-time = \"1s\"").expect_err("it is in a table");
     assert_eq!(tables::hint(error.message()).as_deref(), Some("`call-time` is `call.time` in this file"));
+    let error = Sources::from_toml("call-tiem = \"1s\"").expect_err("it is misspelt");
+    assert_eq!(tables::hint(error.message()), None);
     let error = Sources::from_toml("objects = \"folder\"").expect_err("it is a table");
     assert!(error.message().contains("[objects], with location"), "{error}");
 }
