@@ -110,21 +110,21 @@ fn run(arguments: &Arguments) -> Outcome<()> {
             "this was built without optimisation: `just bench-search` builds what can be measured".into()
         );
     }
-    let model = match &arguments.model {
-        Some(folder) => folder.canonicalize()?,
-        None => model::fetch()?,
+    let model = || match &arguments.model {
+        Some(folder) => Ok(folder.canonicalize()?),
+        None => model::fetch(),
     };
     // The load runs on one thread: the other cores are for the server.
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         let engine = if arguments.postgres { Engine::Postgres } else { Engine::Sqlite };
         if let Some(collection) = &arguments.collection {
-            quality::measure(collection, &model, engine).await?;
+            quality::measure(collection, &model()?, engine).await?;
         }
         if arguments.load {
-            speed::measure(arguments.chunks, arguments.users, &model, engine).await?;
+            speed::measure(arguments.chunks, arguments.users, &model()?, engine).await?;
         }
         if arguments.tools {
-            tools::measure(&model).await?;
+            tools::measure(&model()?).await?;
         }
         if arguments.toolkits {
             toolkits::measure().await?;
