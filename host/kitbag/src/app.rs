@@ -15,7 +15,6 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use kitbag_access::{Access, Stores};
 use kitbag_base::metrics::Metrics;
 use kitbag_database::Database;
@@ -64,7 +63,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that is ready to serve.
 pub struct App {
     listeners: Listeners,
-    service: Service,
+    service: Service<kitbag_web::Service>,
     base_url: Url,
     database: Database,
     invocations: Arc<Invocations>,
@@ -184,7 +183,7 @@ impl App {
         let sources = Sources::new(&metrics, &access, memory, instances, certificate.as_ref(), &base_url);
         let exposition = Exposition::open(settings, sources)?;
         let tls = certificate.clone().map(|it| Tls::new(it, settings.request_timeout.get(), metrics.clone()));
-        let router = kitbag_web::router(Shared {
+        let web = kitbag_web::Service::new(Shared {
             identity,
             authorization_server,
             browser_sessions,
@@ -207,7 +206,7 @@ impl App {
         });
         Ok(Self {
             listeners,
-            service: service(settings, router, tls, &stopping),
+            service: service(settings, web, tls, &stopping),
             base_url,
             database,
             invocations,
@@ -264,7 +263,12 @@ impl App {
     }
 }
 
-fn service(settings: &Settings, router: Router, tls: Option<Tls>, stopping: &Stopping) -> Service {
+fn service(
+    settings: &Settings,
+    handler: kitbag_web::Service,
+    tls: Option<Tls>,
+    stopping: &Stopping,
+) -> Service<kitbag_web::Service> {
     let (pace, limits) = (pace(settings), connection_limits(settings));
-    Service { router, pace, limits, tls, draining: stopping.draining.clone() }
+    Service { handler, pace, limits, tls, draining: stopping.draining.clone() }
 }

@@ -1,4 +1,4 @@
-//! Time limits for request bodies, as a layer around the whole router, so that no route is without them. Time
+//! Time limits for request bodies, around all routes at one place, so that no route is without them. Time
 //! during which no handler reads the body does not count. Where signed-in users upload, what a handler left
 //! unread is read and discarded: if the server closes the connection while a client is still sending a large
 //! upload, the client sees an error and never the response (RFC 9112, section 9.6).

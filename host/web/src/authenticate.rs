@@ -20,7 +20,7 @@ use super::error::WebError;
 use super::share::{Purpose, RequestShare, RequestShares};
 use super::{ConnectionState, Shared, header_value};
 
-/// State of the authentication layer: token verification, and the challenges of 401 responses.
+/// Authentication of requests: token verification, and the challenges of 401 responses.
 pub(super) struct Authentication {
     identity: Arc<Identity>,
     access: Access,
@@ -84,6 +84,22 @@ impl Challenge {
     }
 }
 
+/// A request whose token was verified.
+pub(super) struct Admitted {
+    pub(super) caller: Arc<Caller>,
+    /// Resources of the request.
+    pub(super) share: RequestShare,
+    /// When it arrived, if calls are traced.
+    pub(super) arrival: Option<Arrival>,
+}
+
+/// Whether a route is also for keys that are limited to some toolkits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LimitedKeys {
+    Accepted,
+    Refused,
+}
+
 impl Authentication {
     /// Builds the state in an [`Arc`]: axum clones a layer's state for each request.
     pub(super) fn of(shared: &Shared) -> Arc<Self> {
@@ -97,48 +113,60 @@ impl Authentication {
             challenge: Challenge::new(&shared.base_url, shared.identity.known_scopes()),
         })
     }
+
+    /// Verifies the token of a request and begins its share. Also updates the cached state, so that the request
+    /// sees what is in the database.
+    pub(super) async fn admit(
+        &self,
+        request: &mut Request,
+        limited: LimitedKeys,
+    ) -> Result<Admitted, WebError> {
+        let Self { identity, access, metrics, traces, shares, challenge, refusals } = self;
+        let arrival = traces.arrival(request.headers());
+        let outcome = identity.authenticate(request.headers()).await;
+        metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
+        let caller = outcome.map_err(|cause| {
+            refusals.log(&cause);
+            WebError::unauthenticated(&cause, challenge.about(&cause))
+        })?;
+        if caller.toolkits.is_some() && limited == LimitedKeys::Refused {
+            let why = "This key is for calls of some toolkits' tools alone: over MCP, or POST /toolkits/{id}/tools/{tool}.";
+            return Err(WebError::new(StatusCode::FORBIDDEN, why));
+        }
+        let share = shares.begin(Purpose::Api, &caller.user_id)?;
+        access.catch_up(&caller.user_id).await?;
+        // Handlers never see the token.
+        request.headers_mut().remove(header::AUTHORIZATION);
+        request.headers_mut().remove(header::COOKIE);
+        if let Some(connection_state) = request.extensions().get::<ConnectionState>() {
+            connection_state.sign_in(&caller.user_id);
+        }
+        Ok(Admitted { caller, share, arrival: arrival.map(Arrival::signed_in) })
+    }
 }
 
-/// Verifies the token and puts a [`Caller`] into the request's extensions, beside the request's share. Also
-/// updates the cached state, so that the request sees what is in the database.
+/// Admits the request, and puts its [`Caller`] and its share into its extensions.
 pub(super) async fn require_caller(
     State(authentication): State<Arc<Authentication>>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, WebError> {
-    let Authentication { identity, access, metrics, traces, shares, challenge, refusals } = &*authentication;
-    let arrival = traces.arrival(request.headers());
-    let outcome = identity.authenticate(request.headers()).await;
-    metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
-    let caller = outcome.map_err(|cause| {
-        refusals.log(&cause);
-        WebError::unauthenticated(&cause, challenge.about(&cause))
-    })?;
-    if caller.toolkits.is_some() && !is_for_limited(request.extensions()) {
-        let why = "This key is for calls of some toolkits' tools alone: over MCP, or POST /toolkits/{id}/tools/{tool}.";
-        return Err(WebError::new(StatusCode::FORBIDDEN, why));
-    }
-    let share = shares.begin(Purpose::Api, &caller.user_id)?;
-    access.catch_up(&caller.user_id).await?;
-    // Handlers never see the token.
-    request.headers_mut().remove(header::AUTHORIZATION);
-    request.headers_mut().remove(header::COOKIE);
-    if let Some(connection_state) = request.extensions().get::<ConnectionState>() {
-        connection_state.sign_in(&caller.user_id);
-    }
+    let limited = limited_keys(request.extensions());
+    let Admitted { caller, share, arrival } = authentication.admit(&mut request, limited).await?;
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(share.clone());
     if let Some(arrival) = arrival {
-        request.extensions_mut().insert(arrival.signed_in());
+        request.extensions_mut().insert(arrival);
     }
     Ok(share.answer(next.run(request).await))
 }
 
-/// Whether a caller who is limited to some toolkits may use this route.
-fn is_for_limited(request: &Extensions) -> bool {
-    const ROUTES: [&str; 3] = ["/mcp", "/mcp/", "/toolkits/{id}/tools/{tool}"];
-
-    request.get::<MatchedPath>().is_some_and(|path| ROUTES.contains(&path.as_str()))
+/// Of the routes behind [`require_caller`], one is also for limited keys; MCP is not behind it.
+fn limited_keys(request: &Extensions) -> LimitedKeys {
+    match request.get::<MatchedPath>().map(MatchedPath::as_str) {
+        Some("/toolkits/{id}/tools/{tool}") => LimitedKeys::Accepted,
+        _ => LimitedKeys::Refused,
+    }
 }
 
 /// The authenticated caller, as a parameter of a handler: `By<User>` is any signed-in user, `By<Operator>` an

@@ -1,8 +1,8 @@
 //! Every route, with its handler and its audience.
 //!
 //! The type of a handler's parameter says who may call it: `By<User>` is any signed-in user, `By<Operator>`
-//! an operator (`authenticate`). Size limits of bodies are where the bodies are read; the minimum transfer
-//! rate is a layer around all routes (`arrival`).
+//! an operator (`authenticate`); `mcp` asks for any signed-in user itself. Size limits of bodies are where the
+//! bodies are read; the minimum transfer rate is around all routes (`arrival`).
 //!
 //! The layers of a group of routes are one tuple, the outermost first: axum copies the inner service of a
 //! layer for each request, and allocates for each `layer` in it.
@@ -92,7 +92,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::MethodRouter;
+use axum::routing::{MethodRouter, any};
 use axum::{Extension, Router};
 use futures::FutureExt as _;
 use kitbag_access::Access;
@@ -103,6 +103,7 @@ use kitbag_identity::{AuthorizationServer, BrowserSessions, Identity, ProgramKey
 use kitbag_net::certificate::LiveCertificate;
 use kitbag_net::traces::Traces;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 use tower::util::option_layer;
 use tower_http::cors::{Any, CorsLayer};
 use url::Url;
@@ -162,33 +163,68 @@ pub struct Shared {
     pub mcp_requests_per_minute: NonZeroU32,
 }
 
-/// Builds the router.
-pub fn router(shared: Shared) -> Router {
-    let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
-    let limits = Arc::new(CallLimits::new(&shared, rate.clone()));
-    let answering = |rest, refusing: Option<CancellationToken>| {
-        let state = Answering { pace: shared.pace, rest, metrics: shared.metrics.clone(), refusing };
-        from_fn_with_state(Arc::new(state), answer)
-    };
-    let refusing = Some(shared.refusing.clone());
+/// The HTTP service of a server: the router, past which requests to `/mcp` are answered directly.
+pub struct Service {
+    router: Router,
+    /// `None` if pages of other origins may call it: then it needs CORS, which is a layer of the router.
+    mcp: Option<Arc<mcp::Service>>,
+    answering: Arc<Answering>,
+}
+
+impl Service {
+    /// Creates the service.
+    pub fn new(shared: Shared) -> Self {
+        let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
+        let mcp = Arc::new(mcp::Service::new(&shared, rate.clone()));
+        let (pace, metrics, refusing) = (shared.pace, shared.metrics.clone(), Some(shared.refusing.clone()));
+        let answering = Arc::new(Answering { pace, rest: Rest::Discarded, metrics, refusing });
+        let is_direct = mcp::open_to_allowed_pages(&shared).is_none();
+        let router = router(shared, rate, mcp.clone(), &answering);
+        Self { router, mcp: is_direct.then_some(mcp), answering }
+    }
+
+    /// Answers a request.
+    pub async fn answer(&self, request: Request) -> Response {
+        // Routing and its layers would take 7 to 9 % of a call's time (docs/performance.md).
+        if let Some(mcp) = &self.mcp
+            && request.uri().path() == "/mcp"
+        {
+            // Boxed, because a connection reserves room for the future of its requests.
+            return Box::pin(self.answering.answer(request, |request| mcp.answer(request))).await;
+        }
+        self.router.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
+    }
+}
+
+fn router(
+    shared: Shared,
+    rate: Arc<RateLimit>,
+    mcp: Arc<mcp::Service>,
+    answering: &Arc<Answering>,
+) -> Router {
+    let limits = Arc::new(CallLimits::new(&shared, rate));
+    let with = |changed: Answering| from_fn_with_state(Arc::new(changed), answer);
     let for_the_signed_in = for_users(&shared, limits.clone())
-        .merge(for_mcp_clients(&shared, rate))
+        .merge(for_mcp_clients(&shared, mcp))
         .merge(ui::router(&shared, limits))
-        .layer(answering(Rest::Discarded, refusing.clone()));
+        .layer(from_fn_with_state(answering.clone(), answer));
     let for_anybody = for_people(&shared)
         .merge(discovery())
         .merge(shared.authorization_server.clone().map_or_else(Router::new, |it| local_sign_in(&shared, it)))
         .fallback(async || WebError::nothing_here())
-        .layer(answering(Rest::Unread, refusing));
+        .layer(with(Answering { rest: Rest::Unread, ..(**answering).clone() }));
+    let for_load_balancers = for_load_balancers().layer(with(Answering {
+        rest: Rest::Unread,
+        refusing: None,
+        ..(**answering).clone()
+    }));
     let path = path_of(&shared.base_url).to_owned();
-    let router = for_the_signed_in
-        .merge(for_anybody)
-        .merge(for_load_balancers().layer(answering(Rest::Unread, None)))
-        .with_state(shared);
+    let router = for_the_signed_in.merge(for_anybody).merge(for_load_balancers).with_state(shared);
     base_path::serve_below(&path, router)
 }
 
 /// State of the outermost layer.
+#[derive(Clone)]
 struct Answering {
     pace: Pace,
     rest: Rest,
@@ -197,19 +233,28 @@ struct Answering {
     refusing: Option<CancellationToken>,
 }
 
-/// Outermost layer: refuses requests while the server stops, limits the arrival time of bodies, responds for
-/// handlers that panic, and gives all errors one form. One layer, since axum copies all that is inside a layer
-/// for each request.
+impl Answering {
+    /// Refuses requests while the server stops, limits the arrival time of bodies, responds for handlers that
+    /// panic, and gives all errors one form.
+    async fn answer<F>(&self, request: Request, handle: impl FnOnce(Request) -> F) -> Response
+    where
+        F: Future<Output = Response>,
+    {
+        let Self { pace, rest, metrics, refusing } = self;
+        let response = if refusing.as_ref().is_some_and(CancellationToken::is_cancelled) {
+            health::stopping()
+        } else {
+            arrival::require(*pace, *rest, request, |request| without_panic(handle(request))).await
+        };
+        let response = error::as_problem(response).await;
+        metrics.response(response.status().as_u16());
+        response
+    }
+}
+
+/// Outermost layer. One layer, since axum copies all that is inside a layer for each request.
 async fn answer(State(answering): State<Arc<Answering>>, request: Request, next: Next) -> Response {
-    let Answering { pace, rest, metrics, refusing } = &*answering;
-    let response = if refusing.as_ref().is_some_and(CancellationToken::is_cancelled) {
-        health::stopping()
-    } else {
-        arrival::require(*pace, *rest, request, |request| without_panic(next.run(request))).await
-    };
-    let response = error::as_problem(response).await;
-    metrics.response(response.status().as_u16());
-    response
+    answering.answer(request, |request| next.run(request)).await
 }
 
 /// Responds with 500 if a handler panics. The hook of panics has logged it (`telemetry`).
@@ -274,20 +319,17 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
 }
 
 /// MCP routes, which need a token.
-fn for_mcp_clients(shared: &Shared, rate: Arc<RateLimit>) -> Router<Shared> {
+fn for_mcp_clients(shared: &Shared, mcp: Arc<mcp::Service>) -> Router<Shared> {
     Router::new()
         .route("/mcp", mcp_methods())
         // Some clients add the slash. They would drop their token on a redirect.
         .route("/mcp/", mcp_methods())
-        .with_state(mcp::endpoint(shared, rate))
-        .layer((
-            option_layer(mcp::open_to_allowed_pages(shared)),
-            from_fn_with_state(Arc::new(mcp::Gate::of(shared)), mcp::admit),
-        ))
+        .with_state(mcp)
+        .layer(option_layer(mcp::open_to_allowed_pages(shared)))
 }
 
-fn mcp_methods() -> MethodRouter<Arc<mcp::Endpoint>> {
-    post(mcp::receive).merge(get(mcp::listen)).fallback(mcp::no_such_method)
+fn mcp_methods() -> MethodRouter<Arc<mcp::Service>> {
+    any(async |State(mcp): State<Arc<mcp::Service>>, request| mcp.answer(request).await)
 }
 
 /// Routes for people with a link, in a browser: set one secret.

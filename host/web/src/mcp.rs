@@ -31,9 +31,8 @@ mod tool_calls;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{RawQuery, Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kitbag_access::{Access, User};
 use kitbag_base::rate::RateLimit;
@@ -50,7 +49,7 @@ use super::Shared;
 use super::body::Unread;
 use super::media_type;
 use super::share::RequestShare;
-use crate::authenticate::{Authentication, Authorizes, By, require_caller};
+use crate::authenticate::{Admitted, Authentication, LimitedKeys};
 use answer::TransportError;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
@@ -86,54 +85,41 @@ pub(super) struct Endpoint {
     sessions: Arc<NeverSessionManager>,
 }
 
-impl Authorizes for Arc<Endpoint> {
-    fn access(&self) -> &Access {
-        &self.access
-    }
-}
-
-/// Creates the endpoint of a server.
-pub(super) fn endpoint(shared: &Shared, rate: Arc<RateLimit>) -> Arc<Endpoint> {
-    Arc::new(Endpoint {
-        access: shared.access.clone(),
-        catalogue: Arc::new(Catalogue::new(shared.access.clone())),
-        calls: Calls::new(shared.access.hints().clone()),
-        elicitation: Elicitation::new(shared.base_url.clone()),
-        questions: Questions::new(),
-        asked: asking::waiting_calls(),
-        streams: changes::streams(),
-        rate,
-        request_size: shared.mcp_request_size,
-        stopping: shared.stopping.clone(),
-        transport: StreamableHttpServerConfig::default()
-            .with_legacy_session_mode(false)
-            .with_json_response(true)
-            .with_max_request_body_bytes(shared.mcp_request_size)
-            // `OriginCheck` checks hosts and origins, more strictly.
-            .disable_allowed_hosts()
-            .disable_allowed_origins(),
-        sessions: Arc::new(NeverSessionManager::default()),
-    })
-}
-
-/// The checks in front of the endpoint.
-pub(super) struct Gate {
+/// The endpoint with the checks in front of it.
+pub(super) struct Service {
     origins: OriginCheck,
     authentication: Arc<Authentication>,
+    endpoint: Arc<Endpoint>,
 }
 
-impl Gate {
-    pub(super) fn of(shared: &Shared) -> Self {
-        Self { origins: OriginCheck::of(shared), authentication: Authentication::of(shared) }
+impl Service {
+    /// Creates the service of a server.
+    pub(super) fn new(shared: &Shared, rate: Arc<RateLimit>) -> Self {
+        let endpoint = Arc::new(Endpoint::new(shared, rate));
+        Self { origins: OriginCheck::of(shared), authentication: Authentication::of(shared), endpoint }
     }
-}
 
-/// Refuses requests for other hosts or from other origins, before their token is read; then requires a token.
-pub(super) async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    if let Err(why) = gate.origins.allows(&request) {
-        return TransportError::invalid(StatusCode::FORBIDDEN, None, why).into_response();
+    /// Refuses a request for another host or from another origin, before its token is read; then requires a
+    /// token.
+    pub(super) async fn answer(&self, mut request: Request) -> Response {
+        if let Err(why) = self.origins.allows(&request) {
+            return TransportError::invalid(StatusCode::FORBIDDEN, None, why).into_response();
+        }
+        let admitted = self.authentication.admit(&mut request, LimitedKeys::Accepted).await;
+        let Admitted { caller, share, arrival } = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => return refusal.into_response(),
+        };
+        let user = self.endpoint.access.of(&caller).arrived(arrival);
+        let answered = match *request.method() {
+            Method::POST => self.endpoint.clone().post(user, share.clone(), request).await,
+            Method::GET | Method::HEAD => {
+                self.endpoint.listen(user, request.uri().query(), request.headers()).await
+            }
+            _ => Err(method_not_allowed("GET, POST")),
+        };
+        share.answer(answered.into_response())
     }
-    require_caller(State(gate.authentication.clone()), request, next).await.into_response()
 }
 
 /// CORS for the origins that the operator allows; `None` if there are none.
@@ -148,36 +134,45 @@ pub(super) fn open_to_allowed_pages(shared: &Shared) -> Option<CorsLayer> {
     (!origins.is_empty()).then_some(layer)
 }
 
-/// `POST /mcp`: one message of a client.
-pub(super) async fn receive(
-    State(endpoint): State<Arc<Endpoint>>,
-    By(user): By<User>,
-    share: RequestShare,
-    request: Request,
-) -> Result<Response, TransportError> {
-    let accepts = Accepts::of(request.headers());
-    let is_patient = Accepts::names_stream(request.headers());
-    let answer = endpoint.receive(user, share, request);
-    let response =
-        if is_patient { events::patiently(Patience::default(), answer).await? } else { answer.await? };
-    Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
-}
-
-/// `GET /mcp`: stream of change notifications for clients of the older revisions.
-pub(super) async fn listen(
-    State(endpoint): State<Arc<Endpoint>>,
-    By(user): By<User>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, TransportError> {
-    endpoint.listen(user, query.as_deref(), &headers).await
-}
-
-pub(super) async fn no_such_method() -> TransportError {
-    method_not_allowed("GET, POST")
-}
-
 impl Endpoint {
+    fn new(shared: &Shared, rate: Arc<RateLimit>) -> Self {
+        Self {
+            access: shared.access.clone(),
+            catalogue: Arc::new(Catalogue::new(shared.access.clone())),
+            calls: Calls::new(shared.access.hints().clone()),
+            elicitation: Elicitation::new(shared.base_url.clone()),
+            questions: Questions::new(),
+            asked: asking::waiting_calls(),
+            streams: changes::streams(),
+            rate,
+            request_size: shared.mcp_request_size,
+            stopping: shared.stopping.clone(),
+            transport: StreamableHttpServerConfig::default()
+                .with_legacy_session_mode(false)
+                .with_json_response(true)
+                .with_max_request_body_bytes(shared.mcp_request_size)
+                // `OriginCheck` checks hosts and origins, more strictly.
+                .disable_allowed_hosts()
+                .disable_allowed_origins(),
+            sessions: Arc::new(NeverSessionManager::default()),
+        }
+    }
+
+    /// `POST /mcp`: one message of a client.
+    async fn post(
+        self: Arc<Self>,
+        user: User,
+        share: RequestShare,
+        request: Request,
+    ) -> Result<Response, TransportError> {
+        let accepts = Accepts::of(request.headers());
+        let is_patient = Accepts::names_stream(request.headers());
+        let answer = Box::pin(self.receive(user, share, request));
+        let response =
+            if is_patient { events::patiently(Patience::default(), answer).await? } else { answer.await? };
+        Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
+    }
+
     async fn receive(
         self: Arc<Self>,
         user: User,
@@ -232,8 +227,10 @@ impl Endpoint {
             Message::Initialize(_) | Message::Other => {}
         }
         media::normalise(&mut parts.headers);
+        // rmcp's task keeps the extensions, and may outlive the request.
+        parts.extensions.insert(share);
         let mut response =
-            self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone()))).await;
+            Box::pin(self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone())))).await;
         if !is_presentable(&response) {
             return Err(answer::from_plain_text(id, response).await);
         }
@@ -253,6 +250,7 @@ impl Endpoint {
         response.map(Body::new)
     }
 
+    /// `GET /mcp`: stream of change notifications for clients of the older revisions.
     async fn listen(
         &self,
         user: User,

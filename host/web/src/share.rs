@@ -1,9 +1,9 @@
 //! Resource limits of each user's concurrent requests: requests in progress, and bytes of bodies, as sent and
 //! as parsed, and of responses until they are written.
 //!
-//! Invariant: no handler of a user runs without a share ([`RequestShare`]): the extractor of a `User` takes
-//! it from the request's extensions, and the share is released once the response has been handed to the
-//! connection.
+//! Invariant: no handler of a user runs without a share ([`RequestShare`]), which begins when the request's
+//! token has been verified (`authenticate`): the extractor of a `User` requires it in the request's extensions,
+//! and `mcp` passes it on itself. It is released once the response has been handed to the connection.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,7 +49,7 @@ pub struct RequestShares {
     bytes: Shares,
 }
 
-/// Resources of one request, stored in its extensions; clones share them.
+/// Resources of one request; clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct RequestShare(Arc<Inner>);
 

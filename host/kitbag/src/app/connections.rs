@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use tokio::time::sleep;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
+use tower::ServiceExt as _;
 use tracing::{debug, warn};
 
 use super::listeners::{Listeners, Stream};
@@ -47,9 +47,26 @@ const READ_PAUSE: Duration = Duration::from_mins(1);
 /// of a response that is read from its body ahead of time.
 pub(super) const MAX_BUFFERED_BYTES: usize = 64 << 10;
 
-/// The router, and the limits within which connections are served.
-pub(super) struct Service {
-    pub(super) router: Router,
+/// What answers the requests of connections.
+pub(super) trait Handler: Send + Sync + 'static {
+    fn answer(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send;
+}
+
+impl Handler for Router {
+    async fn answer(&self, request: Request<Body>) -> Response<Body> {
+        self.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
+    }
+}
+
+impl Handler for kitbag_web::Service {
+    fn answer(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send {
+        kitbag_web::Service::answer(self, request)
+    }
+}
+
+/// A handler, and the limits within which connections are served.
+pub(super) struct Service<H> {
+    pub(super) handler: H,
     /// Minimum speed of clients. The allowed pause is also the time limit for the head of a request, and so
     /// for an idle connection.
     pub(super) pace: Pace,
@@ -64,14 +81,19 @@ pub(super) struct Service {
 ///
 /// Meanwhile new connections are still accepted, and their requests are refused because the server is
 /// stopping. If a service manager owns the sockets, none are accepted: they wait for the next process.
-pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Future<Output = ()>) {
-    let Service { router, pace, mut limits, tls, draining } = service;
+pub(super) async fn serve<H: Handler>(
+    listeners: Listeners,
+    service: Service<H>,
+    stop: impl Future<Output = ()>,
+) {
+    let Service { handler, pace, mut limits, tls, draining } = service;
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(pace.pause).max_buf_size(MAX_BUFFERED_BYTES);
     let pace = Pace { pause: READ_PAUSE, ..pace };
     limits.total = descriptors::room_for_connections(limits.total);
     let ends = Ends::new(if listeners.are_held() { end::FIRST_REQUEST_TIMEOUT } else { Duration::ZERO });
-    let server = Server { listeners, http, pace, router, tls, draining, slots: ConnectionSlots::new(limits) };
+    let (handler, slots) = (Arc::new(handler), ConnectionSlots::new(limits));
+    let server = Server { listeners, http, pace, handler, tls, draining, slots };
 
     let mut stop = pin!(stop);
     loop {
@@ -93,17 +115,17 @@ pub(super) async fn serve(listeners: Listeners, service: Service, stop: impl Fut
 }
 
 /// State shared by all connections.
-struct Server {
+struct Server<H> {
     listeners: Listeners,
     http: http1::Builder,
     pace: Pace,
-    router: Router,
+    handler: Arc<H>,
     tls: Option<Tls>,
     draining: CancellationToken,
     slots: ConnectionSlots,
 }
 
-impl Server {
+impl<H: Handler> Server<H> {
     /// Waits for a connection, and returns it with a slot. Connections for which there is no slot are closed.
     async fn accept(&self) -> (Stream, ConnectionSlot) {
         loop {
@@ -127,17 +149,17 @@ impl Server {
         stream: Stream,
         slot: ConnectionSlot,
         end: End,
-    ) -> impl Future<Output = ()> + Send + use<> {
+    ) -> impl Future<Output = ()> + Send + use<H> {
         // Replies are small and written whole, so Nagle's algorithm only delays them.
         if let Either::Left(stream) = &stream {
             let _ = stream.set_nodelay(true);
         }
-        let (http, tls, router) = (self.http.clone(), self.tls.clone(), self.router.clone());
+        let (http, tls, handler) = (self.http.clone(), self.tls.clone(), self.handler.clone());
         // In an `Arc`, since cloning the token itself takes its lock.
         let draining = Arc::new(self.draining.clone());
         let (connection_state, pace) = (slot.state.clone(), self.pace);
         let service =
-            move |request| answer(router.clone(), connection_state.clone(), draining.clone(), request);
+            move |request| answer(handler.clone(), connection_state.clone(), draining.clone(), request);
         async move {
             let serving = async {
                 let stream = tokio::select! {
@@ -181,15 +203,15 @@ async fn prepared(stream: Stream, tls: Option<&Tls>, pace: Pace) -> Option<Eithe
 ///
 /// Once the server is asked to stop, each response ends its connection (`Connection: close`): a client that
 /// finds the connection closed without a response cannot know whether its request was executed.
-async fn answer(
-    router: Router,
+async fn answer<H: Handler>(
+    handler: Arc<H>,
     connection_state: ConnectionState,
     draining: Arc<CancellationToken>,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let under_way = connection_state.begin();
     request.extensions_mut().insert(connection_state);
-    let mut response = router.oneshot(request).await?;
+    let mut response = handler.answer(request.map(Body::new)).await;
     if draining.is_cancelled() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }

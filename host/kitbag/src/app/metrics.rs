@@ -98,7 +98,7 @@ impl Exposition {
         }
         let limits = ConnectionLimits { total: CONNECTIONS, per_address: CONNECTIONS, proxies: Vec::new() };
         let draining = CancellationToken::new();
-        let service = Service { router: self.router, pace, limits, tls: None, draining };
+        let service = Service { handler: self.router, pace, limits, tls: None, draining };
         connections::serve(self.listeners, service, stop).await;
     }
 }

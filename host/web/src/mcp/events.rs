@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use tokio::time::{sleep, timeout};
 
@@ -65,9 +66,8 @@ pub(super) fn unbuffered(mut response: Response) -> Response {
 /// the answer is ready. Dropping the stream drops the answer, as closing a request does.
 pub(super) async fn patiently(
     patience: Patience,
-    answer: impl Future<Output = Result<Response, TransportError>> + Send + 'static,
+    mut answer: BoxFuture<'static, Result<Response, TransportError>>,
 ) -> Result<Response, TransportError> {
-    let mut answer = Box::pin(answer);
     if let Ok(answered) = timeout(patience.silence, &mut answer).await {
         return answered;
     }
@@ -134,8 +134,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_quick_answer_stays_as_it_is() {
-        let response =
-            patiently(Patience::default(), async { Ok(Json(json!({ "id": 1 })).into_response()) }).await;
+        let quick = Box::pin(async { Ok(Json(json!({ "id": 1 })).into_response()) });
+
+        let response = patiently(Patience::default(), quick).await;
 
         assert_eq!(text(response.ok().expect("an answer")).await, "{\"id\":1}");
     }
@@ -143,10 +144,10 @@ mod tests {
     #[tokio::test]
     async fn a_slow_answer_comes_after_signs_of_life() {
         let (silence, interval) = (Duration::ZERO, Duration::from_millis(1));
-        let slow = async {
+        let slow = Box::pin(async {
             sleep(Duration::from_millis(100)).await;
             Ok(Json(json!({ "id": 1 })).into_response())
-        };
+        });
 
         let response = patiently(Patience { silence, interval }, slow).await.ok().expect("a stream");
 
@@ -159,10 +160,10 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_goes_away_ends_a_slow_answer() {
         let (held, gone) = tokio::sync::oneshot::channel::<()>();
-        let slow = async move {
+        let slow = Box::pin(async move {
             let _held = held;
             std::future::pending().await
-        };
+        });
 
         let patience = Patience { silence: Duration::ZERO, ..Patience::default() };
         drop(patiently(patience, slow).await.ok().expect("a stream"));
