@@ -3,7 +3,8 @@
 //!
 //! Invariant: no handler of a user runs without a share ([`RequestShare`]), which begins when the request's
 //! token has been verified (`authenticate`): the extractor of a `User` requires it in the request's extensions,
-//! and `mcp` passes it on itself. It is released once the response has been handed to the connection.
+//! and `mcp` passes it on itself. It is released once the response has been handed to the connection, and the
+//! handler has ended.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -5,7 +5,7 @@
 use tracing::{info, warn};
 
 /// Common prefix of the variables of all settings.
-const PREFIX: &str = "KITBAG_";
+pub(super) const PREFIX: &str = "KITBAG_";
 /// Minimum similarity of a suggested name, from 0 to 1 (Jaro-Winkler).
 const MIN_SIMILARITY: f64 = 0.9;
 

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::environment::PREFIX;
 use super::value::{Endpoint, Maybe, Secret, Size, Span};
 use super::{ObjectsLocation, Sources, VARIABLES};
 
@@ -40,7 +41,7 @@ pub(super) fn key_of(setting: &str) -> String {
 /// Returns what to write instead, for an error about a key that is a setting in a table.
 pub(super) fn hint(error: &str) -> Option<String> {
     let key = error.strip_prefix("unknown field `")?.split('`').next()?;
-    let variable = format!("KITBAG_{}", key.replace('-', "_").to_uppercase());
+    let variable = format!("{PREFIX}{}", key.replace('-', "_").to_uppercase());
     let in_table = key_of(key);
     (in_table != key && VARIABLES.contains(&&*variable))
         .then(|| format!("`{key}` is `{in_table}` in this file"))
