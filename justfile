@@ -54,6 +54,10 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
+# Show lines by crate and habits, against the last release or a revision: `just weigh REVISION`.
+weigh *revision:
+    @scripts/weigh {{ revision }}
+
 # Check licences, sources and bans of all crates (deny.toml); with their database, which is on GitHub: `just deny advisories`.
 deny *checks="bans licenses sources":
     [ -x .tools/bin/cargo-deny ] || cargo install cargo-deny --version 0.20.2 --locked --root .tools
