@@ -187,9 +187,11 @@ impl Dispatch {
         let arguments = Value::Object(arguments);
         let arguments = match self.checks.check(&caller.user_id, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
-            Checked::Violations(violations) => {
-                let mut failure = Failure::invalid_params(&violations);
-                failure.error = redact::text(take(&mut failure.error), &secrets).await;
+            Checked::Violations(mut violations) => {
+                for violation in &mut violations {
+                    *violation = redact::text(take(violation), &secrets).await;
+                }
+                let failure = Failure::invalid_params(violations);
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }
             Checked::TimedOut => {
@@ -281,9 +283,9 @@ impl Dispatch {
 /// Replaces the handler's error if the host could not sign in.
 async fn explain(failure: &mut Failure, sign_in: Option<Reason>, secrets: &Arc<UserSecrets>) {
     let Some(reason) = sign_in else { return };
-    **failure = reason.failure;
+    failure.envelope = reason.failure;
     failure.needs_account = reason.is_about_account;
-    failure.error = redact::text(take(&mut failure.error), secrets).await;
+    failure.envelope.error = redact::text(take(&mut failure.envelope.error), secrets).await;
 }
 
 /// Runs a call in the sandbox.

@@ -225,7 +225,7 @@ impl Handler {
         let Some(mode) = mode else {
             let page = elicitation.page_of(toolkit, &missing);
             // Writing to a string cannot fail.
-            let _ = write!(failure.error, "\nOr on this page: {page}");
+            let _ = write!(failure.envelope.error, "\nOr on this page: {page}");
             return Ok(failed(&failure).into());
         };
         let state = match asked {
