@@ -51,7 +51,6 @@ mod freshness;
 mod grants;
 mod graphql;
 mod graphql_limits;
-mod graphql_toolkits;
 mod hidden_tools;
 mod hoards;
 mod hostile;

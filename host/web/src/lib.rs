@@ -28,8 +28,8 @@
 //! - `mcp/offers`, `catalogue/offers`, `access/offers`: prompts, resources and completions of toolkits, which
 //!   are called as tools are (docs/decisions/0078); `guest-sdk/manifest` (`offers`) parses their URIs
 //! - `tools`: calls of tools without MCP, and their limits
-//! - `graphql`: the knowledge base, toolkits, secrets and settings as GraphQL; `bounds` limits nesting and size
-//!   of a query before it is validated, `schema` its cost; the schema is in docs/schema.graphql
+//! - `graphql`: the knowledge base as GraphQL; `bounds` limits nesting and size of a query before it is
+//!   validated, `schema` its cost; the schema is in docs/schema.graphql
 //! - `documents`: upload of files, and their download by the owner
 //! - `sessions`: browser sessions and their cookie, for pages alone
 //! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
