@@ -78,6 +78,7 @@ mod mcp_direct;
 mod mcp_edges;
 mod memory;
 mod metrics;
+mod multiplied_files;
 mod names;
 mod notebooks;
 mod odd_components;

@@ -23,6 +23,8 @@ use super::well_known::metadata_urls;
 use super::{AuthError, InvalidSettings};
 
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
+/// Maximum length of another issuer in an error, in characters.
+const MAX_ISSUER_CHARS: usize = 200;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Minimum intervals between fetches, and maximum ages of documents.
@@ -95,8 +97,8 @@ enum Extent {
 enum FetchError {
     #[error(transparent)]
     Egress(#[from] EgressError),
-    #[error("the metadata is malformed")]
-    Metadata(#[from] serde_json::Error),
+    #[error("the metadata is malformed at line {line}, column {column}")]
+    Metadata { line: usize, column: usize },
     #[error("the metadata names another issuer: {0:?}")]
     OtherIssuer(String),
     #[error("the metadata's jwks_uri is no URL, or is less protected than the issuer's")]
@@ -248,9 +250,11 @@ impl Shared {
 
     async fn metadata_at(&self, url: &Url) -> Result<(Bytes, Url), FetchError> {
         let document = self.get(url).await?;
-        let metadata: Metadata = serde_json::from_slice(&document)?;
+        let metadata: Metadata = serde_json::from_slice(&document)
+            .map_err(|error| FetchError::Metadata { line: error.line(), column: error.column() })?;
         if metadata.issuer != self.issuer {
-            return Err(FetchError::OtherIssuer(metadata.issuer));
+            let issuer = metadata.issuer.chars().take(MAX_ISSUER_CHARS).collect();
+            return Err(FetchError::OtherIssuer(issuer));
         }
         let jwks_uri = Url::parse(&metadata.jwks_uri).map_err(|_| FetchError::JwksUri)?;
         // Keys fetched over plain HTTP could be replaced in transit.
