@@ -136,7 +136,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use accounts::AccountStatus;
-pub use asking::Asked;
+pub use asking::{Asked, ResumedCall, Resumption};
 pub use audit::AuditReader;
 pub use consents::ConsentStatus;
 pub use documents::OwnDocuments;

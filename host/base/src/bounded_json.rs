@@ -27,11 +27,16 @@ pub fn indented(value: &(impl Serialize + ?Sized), max_bytes: usize) -> String {
     if is_whole { text } else { serde_json::to_string(value).expect("only the size was refused") }
 }
 
-/// Returns the length in bytes of a value as JSON without white space; `None` beyond `max_bytes`.
-pub fn size(value: &Value, max_bytes: usize) -> Option<usize> {
+/// Returns a value as JSON without white space; `None` beyond `max_bytes`.
+pub fn compact(value: &(impl Serialize + ?Sized), max_bytes: usize) -> Option<String> {
     let mut out = Bounded::of_at_most(max_bytes);
     serde_json::to_writer(&mut out, value).ok()?;
-    Some(out.text.len())
+    Some(out.into_text())
+}
+
+/// Returns the length in bytes of a value as JSON without white space; `None` beyond `max_bytes`.
+pub fn size(value: &Value, max_bytes: usize) -> Option<usize> {
+    compact(value, max_bytes).map(|text| text.len())
 }
 
 /// Writer that stores up to a number of bytes, and fails beyond it.

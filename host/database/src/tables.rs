@@ -36,6 +36,7 @@ pub const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named(SECRETS) },
     Table { users: &["user_id"], ..Table::named("secret_revisions") },
     Table::named("spent_links"),
+    Table { users: &["user_id"], ..Table::named("asked_calls") },
     Table { users: &["user_id"], ..Table::named("user_config") },
     Table { users: &["user_id"], ..Table::named("hidden_tools") },
     Table { users: &["user_id"], ..Table::named("code_tools") },

@@ -216,6 +216,23 @@ CREATE TABLE passed_answers (
     given_at INTEGER NOT NULL
 ) STRICT;
 
+-- Calls that run, or have run, with an answer of their user: no state of theirs is good for another run. A row is deleted some
+-- time after the last such state has expired.
+CREATE TABLE asked_calls (
+    -- Random; known to the states of the call alone.
+    call_id  TEXT PRIMARY KEY NOT NULL,
+    user_id  TEXT NOT NULL,
+    -- Milliseconds since 1970; NULL until the call has ended.
+    ended_at INTEGER,
+    -- Sealed; NULL where it is not cached.
+    result   TEXT,
+    -- Seconds since 1970.
+    expires  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX asked_calls_by_user ON asked_calls (user_id, ended_at);
+CREATE INDEX asked_calls_by_expiry ON asked_calls (expires);
+
 -- What toolkits keep for their users between calls, sealed as secrets are. Any row may go at any time.
 CREATE TABLE cached_values (
     user_id     TEXT NOT NULL,
