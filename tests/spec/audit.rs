@@ -6,7 +6,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::fetch::loopback_allowed;
-use crate::harness::{Answer, CommandOutput, Kitbag, User, Visitor, Wat, changing_routes, eventually, guests, kitbag, run};
+use crate::harness::{
+    Answer, CommandOutput, Kitbag, User, Visitor, Wat, changing_routes, eventually, guests, kitbag, run,
+};
 use crate::local_issuer::client;
 use crate::ui_review::wat;
 
@@ -574,7 +576,10 @@ async fn what_is_removed_from_an_end_from_the_middle_or_altogether_is_found_by_d
         let last = entries(&ana, "limit=1").await.remove(0);
         let shown = verify(&server, &[]).await.succeeded();
         let end = format!("  newest:  4, with the hash {}\n", text(&last, "hash"));
-        assert!(shown.contains("Entries that are as they were written: 4.") && shown.contains(&end), "{shown}");
+        assert!(
+            shown.contains("Entries that are as they were written: 4.") && shown.contains(&end),
+            "{shown}"
+        );
 
         let stopped = server.stop().await;
         let doctor = async || {

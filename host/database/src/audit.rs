@@ -129,11 +129,14 @@ impl Database {
             return Ok(());
         }
         drop(snapshot);
-        let begin = async |transaction: &mut Transaction, breaks: &mut ends::Breaks| {
-            match ends::Chains::lock(transaction, breaks).await? {
-                Some(chains) => chains.save(transaction).await,
-                None => Ok(()),
-            }
+        let begin = async |transaction: &mut Transaction, breaks: &mut ends::Breaks| match ends::Chains::lock(
+            transaction,
+            breaks,
+        )
+        .await?
+        {
+            Some(chains) => chains.save(transaction).await,
+            None => Ok(()),
         };
         Store::new(self.clone()).change_ends(begin).await
     }

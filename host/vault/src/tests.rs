@@ -425,7 +425,8 @@ async fn a_rotation_does_not_seal_what_somebody_has_changed_in_the_log_unseen() 
     for name in ["KEY_1", "KEY_2"] {
         vault.set(&Actor::server(), slot("ana", "books", name), &"s3cr3t-value".into()).await.unwrap();
     }
-    let remove_all = "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash";
+    let remove_all =
+        "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash";
     vault.store.database().execute(remove_all).await;
 
     vault.rotate(&Actor::server()).await.unwrap();

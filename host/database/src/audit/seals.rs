@@ -102,7 +102,15 @@ impl Covered<'_> {
     fn bytes(self) -> Vec<u8> {
         let json = match self {
             Self::Chain { chain, removed: (removed, at, before), newest: (newest, last) } => {
-                serde_json::to_vec(&(CHAIN, chain, removed, at, hex::encode(before), newest, hex::encode(last)))
+                serde_json::to_vec(&(
+                    CHAIN,
+                    chain,
+                    removed,
+                    at,
+                    hex::encode(before),
+                    newest,
+                    hex::encode(last),
+                ))
             }
             Self::Log { begun_at, chains } => serde_json::to_vec(&(LOG, begun_at, chains)),
         };

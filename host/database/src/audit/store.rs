@@ -84,7 +84,8 @@ async fn insert_breaks(transaction: &mut Transaction, ends: &mut Ends, breaks: &
         insert(transaction, ends, &Entry::new(Act::AuditBroken, &by).name(what)).await?;
     }
     if let Some(more @ 1..) = breaks.len().checked_sub(MAX_BREAKS) {
-        insert(transaction, ends, &Entry::new(Act::AuditBroken, &by).name(&format!("and {more} more"))).await?;
+        insert(transaction, ends, &Entry::new(Act::AuditBroken, &by).name(&format!("and {more} more")))
+            .await?;
     }
     Ok(())
 }

@@ -94,7 +94,9 @@ pub async fn verify(
     let log = ends::log_row(&mut snapshot).await?.filter(ends::LogRow::has_begun);
     result.begun_at = log.as_ref().map(|log| shown_time(log.begun_at));
     let listed = match (&log, keys) {
-        (Some(log), Some(keys)) => log.check(keys, &chains).map_err(|fault| format!("the list of chains {fault}")),
+        (Some(log), Some(keys)) => {
+            log.check(keys, &chains).map_err(|fault| format!("the list of chains {fault}"))
+        }
         (None, _) if ends::is_used(&mut snapshot).await? => Err(LIST_REMOVED.to_owned()),
         _ => Ok(()),
     };
@@ -115,7 +117,10 @@ pub async fn verify(
         }
         let shown = ChainEnds::of(&ends, result.entries - before);
         if let Some(at) = shown.removed_at.as_ref().filter(|_| ends.removed_at > oldest) {
-            let what = format!("entries up to {}, the youngest of {at}, were removed before their time", ends.removed);
+            let what = format!(
+                "entries up to {}, the youngest of {at}, were removed before their time",
+                ends.removed
+            );
             result.removed_early.push(ChainFault { chain: Some(chain), what });
         }
         result.chains.push(shown);

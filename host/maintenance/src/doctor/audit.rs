@@ -22,7 +22,9 @@ pub(super) async fn check(
     let verification = audit::verify(database, keys.as_ref(), retention).await?;
     report.notes.push(format!("entries of the audit log: {}", verification.entries));
     if keys.is_none() {
-        report.notes.push("the ends of the audit log were not verified, for lack of the master key".to_owned());
+        report
+            .notes
+            .push("the ends of the audit log were not verified, for lack of the master key".to_owned());
     }
     report.add(
         examples(verification.faults),

@@ -49,10 +49,10 @@ impl<'j> Plan<'j> {
         if let Some(users) = users {
             users.expect_all(&all_users(state).await?)?;
         }
-        check_audit_keys(source, target).await?;
         let has_secrets = !master_key_names(&source.database).await?.is_empty();
         let broken_secrets =
             if has_secrets { check_keys(source, target).await? } else { SecretsCheck::default() };
+        check_audit_keys(source, target).await?;
         let users = match users {
             Some(users) if has_secrets => Some((users, Some(Resealing::load(&target.keys).await?))),
             users => users.map(|users| (users, None)),

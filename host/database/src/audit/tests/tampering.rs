@@ -7,7 +7,8 @@ const NEWEST_REMOVED: &str = "DELETE FROM audit WHERE sequence > 2;
 const OLDEST_REMOVED: &str =
     "UPDATE audit_chains SET removed = 2, removed_hash = (SELECT hash FROM audit WHERE sequence = 2);
     DELETE FROM audit WHERE sequence <= 2";
-const ALL_REMOVED: &str = "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash";
+const ALL_REMOVED: &str =
+    "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash";
 const CHAIN_REMOVED: &str = "DELETE FROM audit; DELETE FROM audit_chains";
 
 /// Returns a log with the entries A to D.
@@ -170,7 +171,11 @@ async fn another_key_seals_the_log_again_and_the_old_one_is_not_needed_any_more(
     // A process that lost the old key and never had the new one.
     database.seal_audit_with(keys(&[3])).await.expect("there is room");
     append_all(&database, &["F"]).await;
-    assert_one_contains(&faults_with(&database, &[3, 2]).await, "with the master key 2, which is not", "lost");
+    assert_one_contains(
+        &faults_with(&database, &[3, 2]).await,
+        "with the master key 2, which is not",
+        "lost",
+    );
 }
 
 #[tokio::test]
