@@ -34,6 +34,8 @@ rest roll-back           yes     no      no      401  | yes     yes     no      
 rest version             yes     yes     no      401  | yes     yes     no      401
 rest failures            yes     yes     no      401  | yes     yes     no      401
 rest overview            yes     yes     no      401  | yes     yes     no      401
+rest audit               yes     yes     no      401  | yes     yes     no      401
+rest verify-audit        yes     yes     no      401  | yes     yes     no      401
 rest uploads             yes     yes     no      401  | yes     yes     no      401
 rest review              hidden  hidden  no      401  | hidden  hidden  no      401
 rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      401
@@ -99,6 +101,8 @@ impl Requester<'_> {
             "version" => (get, "/toolkits/wat/versions/1.0.0", no_body),
             "failures" => (get, "/failures", no_body),
             "overview" => (get, "/overview", no_body),
+            "audit" => (get, "/audit", no_body),
+            "verify-audit" => (get, "/audit/verification", no_body),
             "uploads" => (get, "/uploads", no_body),
             "review" => (get, "/uploads/none", no_body),
             "deploy-upload" => (Method::POST, "/uploads/none/deploy", NOTHING_REVIEWED.to_owned()),

@@ -50,8 +50,8 @@ use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, 
 
 /// Opens the audit log and removes expired entries.
 pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {
-    let audit = Arc::new(Audit::new(database.clone()));
-    audit.keep_for(settings.audit_retention.get());
+    let audit = Arc::new(Audit::new(database.clone(), settings.audit_retention.get()));
+    audit.keep_removing();
     audit
 }
 
