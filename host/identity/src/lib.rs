@@ -63,7 +63,7 @@ pub use self::error::{AuthError, InvalidSettings};
 pub use self::groups::Groups;
 pub use self::issuer_record::{IssuerChange, bind_issuer, record_issuer, recorded_issuer};
 pub use self::local::{
-    AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,
+    AccessGrant, AuthorizationServer, AuthorizeError, ClientSource, CodePrompt, Consent, Destination, EndpointError,
     ErrorCode, GrantedClient, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri,
     Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths, random_text,
 };

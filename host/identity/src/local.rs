@@ -38,7 +38,7 @@ use kitbag_database::DatabaseError;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-pub use self::authorization_server::{AuthorizationServer, Lifetimes};
+pub use self::authorization_server::{AuthorizationServer, ClientSource, Lifetimes};
 pub use self::authorize::{AuthorizeError, Consent, Step};
 pub use self::code_check::CodePrompt;
 pub use self::granted_clients::GrantedClient;

@@ -10,7 +10,6 @@ use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
 use tracing::warn;
 
-use super::authorization_server::Client;
 use super::authorize::Authorization;
 use super::parameters::Parameters;
 use super::scopes::Scopes;
@@ -54,14 +53,14 @@ impl AuthorizationServer {
         let parameters = Parameters::parse(form);
         let grant_type = parameters.require("grant_type", "grant_type is missing")?;
         let client_id = parameters.require("client_id", "client_id is missing")?;
-        let Some(client) = self.client_of_grant(client_id).await? else {
+        if !self.knows_client(client_id).await? {
             return Err(ErrorCode::InvalidClient
                 .because("the client is not registered; register again")
                 .into());
-        };
+        }
         self.check_resource(parameters.get("resource")?)?;
         match grant_type {
-            "authorization_code" => self.redeem(&parameters, &client).await,
+            "authorization_code" => self.redeem(&parameters, client_id).await,
             "refresh_token" => self.refresh(&parameters, client_id).await,
             _ => Err(ErrorCode::UnsupportedGrantType
                 .because("grant_type must be authorization_code or refresh_token")
@@ -69,8 +68,7 @@ impl AuthorizationServer {
         }
     }
 
-    async fn redeem(&self, parameters: &Parameters, client: &Client) -> Result<Tokens, EndpointError> {
-        let client_id = &*client.id;
+    async fn redeem(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
         let code = parameters.require("code", "code is missing")?;
         let redirect_uri = parameters.require("redirect_uri", "redirect_uri is missing")?;
         let verifier = parameters.require("code_verifier", "code_verifier is missing")?;
@@ -90,7 +88,7 @@ impl AuthorizationServer {
                 return Err(ErrorCode::InvalidGrant.because("the code was used before").into());
             }
         };
-        if authorization.client_id != client_id || authorization.redirect_uri.as_str() != redirect_uri {
+        if authorization.client.id != client_id || authorization.redirect_uri.as_str() != redirect_uri {
             let description = "the code was issued to another client or redirect_uri";
             return Err(ErrorCode::InvalidGrant.because(description).into());
         }
@@ -102,7 +100,7 @@ impl AuthorizationServer {
             let refresh_token = first_refresh_token(&grant_id);
             let grant = GrantRow {
                 id: grant_id,
-                client_id: authorization.client_id,
+                client_id: client_id.to_owned(),
                 user_id: user.clone(),
                 scopes: authorization.scopes.to_string(),
                 refresh_digest: Sha256::digest(refresh_token.expose_secret()).to_vec(),
@@ -110,7 +108,8 @@ impl AuthorizationServer {
                 replaced_digest: None,
                 replaced_at: None,
             };
-            self.store.insert_grant(&grant, &client.into(), self.lifetimes.refresh_token).await?;
+            let client = (&authorization.client).into();
+            self.store.insert_grant(&grant, &client, self.lifetimes.refresh_token).await?;
             Some(refresh_token)
         } else {
             None
