@@ -17,7 +17,10 @@ use crate::harness::{Kitbag, User};
 
 #[tokio::test]
 async fn a_client_gets_from_the_url_to_a_call_and_on() {
-    let kitbag = Kitbag::start().await;
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.refresh_grace = "0s".parse().expect("a duration");
+    })
+    .await;
     let http = kitbag.anonymous();
 
     let challenge = http.get("/toolkits").await.assert_status(401);
@@ -53,7 +56,7 @@ async fn a_client_gets_from_the_url_to_a_call_and_on() {
     let renewed = refresh(&http, &client_id, text(&tokens, "refresh_token")).await.assert_status(200).json();
     User::new(http.clone(), text(&renewed, "access_token")).get("/toolkits").await.assert_status(200);
     let last = refresh(&http, &client_id, text(&renewed, "refresh_token")).await.assert_status(200).json();
-    // Reuse of a refresh token that was replaced twice revokes the grant.
+    // Reuse of a refresh token whose successor was used revokes the grant.
     for spent in [&tokens, &last] {
         let refused = refresh(&http, &client_id, text(spent, "refresh_token")).await.assert_status(400);
         assert_eq!(refused.json()["error"], "invalid_grant");

@@ -17,6 +17,7 @@ mod parameters;
 mod person;
 mod pkce;
 mod redirect_uri;
+mod refresh_chain;
 mod register;
 mod scopes;
 mod secret;

@@ -46,7 +46,7 @@ pub struct Lifetimes {
     pub access_token: Duration,
     /// Lifetime of an unused refresh token.
     pub refresh_token: Duration,
-    /// Grace period of a replaced refresh token, for clients that share one or lost the response.
+    /// Grace period of replaced refresh tokens, for clients that share one or lost the response.
     pub replaced_token: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Default for Lifetimes {
             code: Duration::from_mins(2),
             access_token: Duration::from_hours(1),
             refresh_token: Duration::from_hours(24 * 30),
-            replaced_token: Duration::from_secs(30),
+            replaced_token: Duration::from_mins(10),
         }
     }
 }
