@@ -7,9 +7,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kitbag_base::loopback::loopback_names;
 use kitbag_database::Database;
 use kitbag_net::egress::Egress;
 use serde_json::Value;
+use url::Url;
 
 use super::authorize::{AuthorizeError, Pending};
 use super::code_check::CodeCheck;
@@ -24,6 +26,8 @@ use super::{ErrorCode, LocalIssuer, OAuthError};
 /// OAuth authorization server: registers clients, asks for consent, and issues tokens.
 pub struct AuthorizationServer {
     pub(super) issuer: Arc<LocalIssuer>,
+    /// Base URLs of this server, with each of its names.
+    base_urls: Vec<Url>,
     pub(super) store: Store,
     pub(super) documents: MetadataDocuments,
     pub(super) lifetimes: Lifetimes,
@@ -94,8 +98,10 @@ impl AuthorizationServer {
         lifetimes: Lifetimes,
     ) -> Self {
         let (store, documents) = (Store::new(database), MetadataDocuments::new(egress));
+        let base_urls = issuer.issuer().parse().map_or_else(|_| Vec::new(), |url| loopback_names(&url));
         Self {
             issuer,
+            base_urls,
             store,
             documents,
             lifetimes,
@@ -149,12 +155,14 @@ impl AuthorizationServer {
         Ok(self.documents.is_document(id) || self.store.client(id).await?.is_some())
     }
 
-    /// Checks a resource indicator (RFC 8707): it must be absent or name this server.
+    /// Checks a resource indicator (RFC 8707): it must be absent or name this server, by any of its names on
+    /// loopback.
     pub(super) fn check_resource(&self, resource: Option<&str>) -> Result<(), OAuthError> {
-        let base_url = self.issuer.issuer();
         let own = resource.is_none_or(|resource| {
-            let path = resource.strip_prefix(base_url);
-            path.is_some_and(|path| ["", "/", "/mcp"].contains(&path))
+            self.base_urls.iter().any(|base_url| {
+                let path = resource.strip_prefix(base_url.as_str().trim_end_matches('/'));
+                path.is_some_and(|path| ["", "/", "/mcp", "/mcp/"].contains(&path))
+            })
         });
         if own { Ok(()) } else { Err(ErrorCode::InvalidTarget.because("the resource is not this server")) }
     }

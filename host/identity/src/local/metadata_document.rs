@@ -200,8 +200,7 @@ impl MetadataDocuments {
             return Err(invalid(&"its client_id is not its URL"));
         }
         let (name, redirect_uris) = document.metadata.check().map_err(|refused| invalid(&refused))?;
-        let client =
-            Client { id: client_id.to_owned(), name, redirect_uris, source: ClientSource::Document };
+        let client = Client { id: client_id.to_owned(), name, redirect_uris, source: ClientSource::Document };
         Ok((client, age(response.headers())))
     }
 }

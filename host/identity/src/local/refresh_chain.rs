@@ -129,7 +129,11 @@ mod tests {
             (&[hour], hour + 10 * MINUTE, &["late", "newest"]),
             (&[hour], 100 * hour, &["late", "newest"]),
             // Replaced twice within the period.
-            (&[hour, hour + 5 * MINUTE], hour + 9 * MINUTE, &["gets the newest", "gets the newest", "newest"]),
+            (
+                &[hour, hour + 5 * MINUTE],
+                hour + 9 * MINUTE,
+                &["gets the newest", "gets the newest", "newest"],
+            ),
             // What followed the first one was used, and its period is over.
             (&[hour, hour + 5 * MINUTE], hour + 11 * MINUTE, &["reused", "gets the newest", "newest"]),
             (&[hour, 2 * hour], 2 * hour, &["reused", "gets the newest", "newest"]),

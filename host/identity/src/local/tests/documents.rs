@@ -118,7 +118,10 @@ async fn without_its_document_a_client_is_answered_nowhere_else() {
         let refused = fixture.server.authorize(&request(id, &[("redirect_uri", redirect_uri)])).await;
         let Err(refused @ AuthorizeError::NoDocument { .. }) = refused else { panic!("{refused:?}") };
         let page = refused.to_string();
-        assert!(page.contains("`claude mcp logout NAME`") && page.contains("`kitbag key new NAME`"), "{page}");
+        assert!(
+            page.contains("`claude mcp logout NAME`") && page.contains("`kitbag key new NAME`"),
+            "{page}"
+        );
     }
     let consent = fixture.ask(VS_CODE, &[("redirect_uri", "https://vscode.dev/redirect")]).await;
     assert!(matches!(consent.client_source, ClientSource::UnreadDocument(_)), "{consent:?}");
