@@ -161,6 +161,13 @@ install: install-guest-compiler
     scripts/install-python-packages
     scripts/install-speech
 
+# Run the tests of real clients with the newest versions of these, which a failure names; the lock files stay as they are.
+test-newest-clients: install build build-guests build-extractors
+    scripts/install-newest-clients {{ output }}/newest-clients | tee {{ output }}/newest-clients.txt
+    TEST_CLIENTS={{ absolute_path(output / "newest-clients") }} cargo test --workspace --test spec -- \
+        agents:: clients:: elicitation:: list_changed:: --skip slow_clients:: \
+        || { echo "the newest clients fail: $(paste -sd ',' {{ output }}/newest-clients.txt)" >&2; exit 1; }
+
 # Of tests alone: 650 MB.
 [private]
 install-agents:

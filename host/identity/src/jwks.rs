@@ -34,7 +34,7 @@ pub(super) struct Schedule {
     pub(super) max_age: Duration,
     /// Maximum age of keys while the provider is down.
     pub(super) max_stale: Duration,
-    /// Minimum interval between fetches caused by tokens with unknown keys, and between retries while the
+    /// Minimum interval between fetches caused by tokens that no key verifies, and between retries while the
     /// provider is down and old keys are usable.
     pub(super) retry: Duration,
     /// Minimum interval between retries while the provider is down and there are no keys.
@@ -84,7 +84,7 @@ struct Snapshot {
 #[derive(Debug, Default)]
 struct Attempts {
     last: Option<Instant>,
-    last_for_unknown_key: Option<Instant>,
+    last_for_token: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
@@ -147,16 +147,16 @@ impl Provider {
     }
 
     /// Returns newer keys than `seen`, fetching them if the schedule allows; otherwise the current keys.
-    pub(super) async fn keys_after_unknown(&self, seen: &Arc<KeySet>) -> Arc<KeySet> {
+    pub(super) async fn keys_after_refusal(&self, seen: &Arc<KeySet>) -> Arc<KeySet> {
         let mut attempts = Arc::clone(&self.shared.attempts).lock_owned().await;
         // The previous holder of the lock may have fetched newer keys already.
         let current =
             self.shared.current.load_full().map_or_else(|| Arc::clone(seen), |now| Arc::clone(&now.keys));
         let newer = current.generation() != seen.generation();
-        if newer || !is_due(attempts.last_for_unknown_key, self.shared.schedule.retry) {
+        if newer || !is_due(attempts.last_for_token, self.shared.schedule.retry) {
             return current;
         }
-        attempts.last_for_unknown_key = Some(Instant::now());
+        attempts.last_for_token = Some(Instant::now());
         self.fetch(Extent::KeysOnly, attempts).await.map_or(current, |snapshot| Arc::clone(&snapshot.keys))
     }
 
@@ -217,7 +217,7 @@ impl Shared {
     async fn fetch(&self, extent: Extent) -> Result<Snapshot, FetchError> {
         let previous = self.current.load_full();
         let (metadata, jwks_uri, fetched) = if let (Extent::KeysOnly, Some(previous)) = (extent, &previous) {
-            // Keep the metadata's fetch time: tokens with unknown keys must not delay its renewal.
+            // Keep the metadata's fetch time: such tokens must not delay its renewal.
             (previous.metadata.clone(), previous.jwks_uri.clone(), previous.fetched)
         } else {
             let (metadata, jwks_uri) = self.discover().await?;

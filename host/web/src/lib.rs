@@ -68,6 +68,7 @@ mod keys;
 mod logs;
 mod mcp;
 mod media_type;
+mod names;
 mod oauth;
 mod overview;
 mod pace;
@@ -234,8 +235,8 @@ struct Answering {
 }
 
 impl Answering {
-    /// Refuses requests while the server stops, limits the arrival time of bodies, responds for handlers that
-    /// panic, and gives all errors one form.
+    /// Refuses requests while the server stops and those with a compressed body, limits the arrival time of
+    /// bodies, responds for handlers that panic, and gives all errors one form.
     async fn answer<F>(&self, request: Request, handle: impl FnOnce(Request) -> F) -> Response
     where
         F: Future<Output = Response>,
@@ -244,7 +245,13 @@ impl Answering {
         let response = if refusing.as_ref().is_some_and(CancellationToken::is_cancelled) {
             health::stopping()
         } else {
-            arrival::require(*pace, *rest, request, |request| without_panic(handle(request))).await
+            arrival::require(*pace, *rest, request, |request| async {
+                match media_type::refuse_encoded(request.headers()) {
+                    Some(refusal) => refusal,
+                    None => without_panic(handle(request)).await,
+                }
+            })
+            .await
         };
         let response = error::as_problem(response).await;
         metrics.response(response.status().as_u16());

@@ -209,7 +209,12 @@ impl Endpoint {
         {
             return Ok(response);
         }
-        let Envelope { id, message } = Envelope::parse(&held.bytes)?;
+        let Envelope { id, method, message } = Envelope::parse(&held.bytes)?;
+        if let Some(method) = method.filter(|method| direct::contradicts(&parts.headers, method)) {
+            let why = format!("the header Mcp-Method names another method than the message, {method:?}");
+            let error = ErrorData::header_mismatch(why, None);
+            return Err(TransportError::new(StatusCode::BAD_REQUEST, id, error));
+        }
         match &message {
             Message::Cancelled(request) => handler.cancel(request.clone()),
             Message::Response(request) => {

@@ -521,7 +521,7 @@ CREATE TABLE oauth_clients (
 
 -- Consents that last beyond an access token. One refresh token of each is good, the newest: the id is
 -- the part that all of them have in common, so an older one still finds its grant, and ends it. For
--- some seconds the one before the newest is answered with the newest once more.
+-- some minutes it is answered with the newest instead.
 CREATE TABLE oauth_grants (
     id             TEXT PRIMARY KEY NOT NULL,
     client_id      TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
@@ -532,9 +532,8 @@ CREATE TABLE oauth_grants (
     refresh_digest BLOB NOT NULL,
     -- Random; with a refresh token it gives the next one.
     seed           BLOB NOT NULL,
-    -- SHA-256 of the refresh token before the newest, and when it was replaced; NULL before the first refresh.
-    replaced_digest BLOB,
-    replaced_at    INTEGER,
+    -- When the refresh tokens before the newest were replaced: a JSON array, the latest first.
+    replaced_at    TEXT NOT NULL DEFAULT '[]',
     -- Moves on with every refresh.
     expires_at     INTEGER NOT NULL
 ) STRICT;

@@ -165,8 +165,11 @@ pub(super) async fn sign_in(
         local_mode::announce(&settings.data, base_url)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let identity = Identity::with_local_issuer(identity, local.clone())?.accepting(keys);
-        let lifetimes =
-            Lifetimes { access_token: settings.bounds.access_token_lifetime, ..Lifetimes::default() };
+        let lifetimes = Lifetimes {
+            access_token: settings.bounds.access_token_lifetime,
+            replaced_token: settings.refresh_grace.get(),
+            ..Lifetimes::default()
+        };
         let server = AuthorizationServer::new(local, code, database.clone(), egress, lifetimes);
         return Ok((Arc::new(identity), Some(Arc::new(server))));
     };

@@ -85,7 +85,10 @@ impl Handler {
     /// Whether a call of this client may be a conversation, in whose stream the user can be asked.
     pub(super) fn may_converse(&self, headers: &HeaderMap) -> bool {
         let shows_forms = self.context.client.as_ref().is_some_and(|client| client.abilities().shows_forms);
-        shows_forms && self.context.takes_stream && direct::is_older(headers)
+        shows_forms
+            && self.context.takes_stream
+            && direct::is_older(headers)
+            && !direct::contradicts(headers, "tools/call")
     }
 
     /// Whether the called tool may ask its user.
