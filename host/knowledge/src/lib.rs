@@ -69,7 +69,7 @@ use tracing::error;
 #[doc(hidden)]
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
-    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind,
+    Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind, FrontMatter,
     MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
