@@ -7,7 +7,7 @@ use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::Response;
 use kitbag_access::User;
-use kitbag_access::values::knowledge::{self, Coverage, Hit, Mode, NO_GOOD_MATCH, Summary};
+use kitbag_access::values::knowledge::{self, Coverage, Hit, Mode, Summary};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
