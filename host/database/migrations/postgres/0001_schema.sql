@@ -682,6 +682,8 @@ CREATE TABLE documents (
     title          TEXT NOT NULL,
     -- 'given' by whoever ingested it, found in the 'file', or the 'file-name'.
     title_origin   TEXT NOT NULL DEFAULT 'given',
+    -- The name of the file that was given as the title: people search for it, whatever title the file has.
+    file_name      TEXT,
     url            TEXT,
     author         TEXT,
     -- The author in lower case, as filters compare it.
