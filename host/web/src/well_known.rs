@@ -1,6 +1,5 @@
 //! OAuth discovery: authorization server and scopes.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -9,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Shared;
 use super::error::WebError;
+use crate::json::Json;
 
 /// Protected resource metadata (RFC 9728, section 2).
 pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {
