@@ -79,6 +79,7 @@ list-publishers     yes     no      yes     no     | yes     no      yes     no
 add-publisher       yes     no      yes     no     | yes     no      yes     no
 remove-publisher    yes     no      yes     no     | yes     no      yes     no
 rotate-key          yes     no      yes     no     | yes     no      yes     no
+verify-audit        yes     no      yes     no     | yes     no      yes     no
 ";
 
 const OPERATORS: [&str; 2] = ["ana", "ben"];
@@ -226,7 +227,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         cache,
         user_config,
         invocations,
-        audit: Arc::new(Audit::new(database.clone())),
+        audit: Arc::new(Audit::new(database.clone(), Duration::MAX)),
         knowledge: knowledge.expect("it opens"),
         knowledge_tools: None,
         process,
@@ -372,6 +373,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
             other => other.map(drop),
         },
         "rotate-key" => operator.rotate_master_key().await.map(drop),
+        "verify-audit" => operator.verify_audit().await.map(drop),
         other => panic!("no operation {other}"),
     }
 }

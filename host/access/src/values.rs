@@ -4,7 +4,7 @@
 
 /// Audit entries, and their acts.
 pub mod audit {
-    pub use kitbag_database::audit::{Act, Actor, AuditFilter, AuditQuery, AuditRecord};
+    pub use kitbag_database::audit::{Act, Actor, AuditFilter, AuditQuery, AuditRecord, Verification};
 }
 
 /// Tool that runs code written by models.

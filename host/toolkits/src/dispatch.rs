@@ -205,9 +205,11 @@ impl Dispatch {
         let arguments = Value::Object(arguments);
         let arguments = match self.checks.check(user, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
-            Checked::Violations(violations) => {
-                let mut failure = Failure::invalid_params(&violations);
-                failure.error = redact::text((&self.workers, user), take(&mut failure.error), &secrets).await;
+            Checked::Violations(mut violations) => {
+                for violation in &mut violations {
+                    *violation = redact::text((&self.workers, user), take(violation), &secrets).await;
+                }
+                let failure = Failure::invalid_params(violations);
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }
             Checked::TimedOut => {
@@ -307,9 +309,9 @@ async fn explain(
     secrets: &Arc<UserSecrets>,
 ) {
     let Some(reason) = sign_in else { return };
-    **failure = reason.failure;
+    failure.envelope = reason.failure;
     failure.needs_account = reason.is_about_account;
-    failure.error = redact::text(workers, take(&mut failure.error), secrets).await;
+    failure.envelope.error = redact::text(workers, take(&mut failure.envelope.error), secrets).await;
 }
 
 /// Runs a call in the sandbox.

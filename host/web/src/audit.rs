@@ -1,11 +1,13 @@
-//! The audit log as newline-delimited JSON, with optional streaming of new entries. Operators only.
+//! The audit log as newline-delimited JSON, with optional streaming of new entries, and its verification.
+//! Operators only.
 
 use std::io;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use kitbag_access::values::audit::{AuditFilter, AuditQuery};
+use kitbag_access::values::audit::{AuditFilter, AuditQuery, Verification};
 use kitbag_access::{AccessError, AuditReader, Operator, ReadingMode};
 use serde::Deserialize;
 use tracing::error;
@@ -53,6 +55,11 @@ pub(super) async fn read(
     let mode = if query.follows { ReadingMode::Follow } else { ReadingMode::Once };
     let lines = AuditLines(operator.audit(query).await?, share);
     Ok(Tail { lines, mode, stopping: shared.stopping, max_time: MAX_STREAM_TIME })
+}
+
+/// `GET /audit/verification`: verifies the whole log. Returns what is wrong, and the ends of all chains.
+pub(super) async fn verify(By(operator): By<Operator>) -> Result<Json<Verification>, WebError> {
+    Ok(Json(operator.verify_audit().await?))
 }
 
 impl Parameters {

@@ -16,7 +16,7 @@ use crate::authenticate::By;
 use crate::json::Json;
 
 /// Maximum bytes of a `PATCH` body.
-pub(super) const MAX_CHANGE_BYTES: usize = 64 << 10;
+const MAX_CHANGE_BYTES: usize = 64 << 10;
 
 /// A declared field with the caller's value.
 #[derive(Serialize)]

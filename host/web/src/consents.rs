@@ -64,7 +64,7 @@ pub(super) fn with_page(mut reply: Reply, base_url: &Url, toolkit: &str) -> Repl
         && failure.needs_consent
     {
         // Writing to a string cannot fail.
-        let _ = write!(failure.error, "\nOr on this page: {}", page_of(base_url, toolkit));
+        let _ = write!(failure.envelope.error, "\nOr on this page: {}", page_of(base_url, toolkit));
     }
     reply
 }

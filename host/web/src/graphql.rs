@@ -14,13 +14,12 @@ pub(super) mod fuzzing;
 mod mutation;
 mod query;
 mod schema;
-mod toolkits;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_graphql::{Context, Json, Request, Response as Answer, Variables};
+use async_graphql::{Context, Request, Response as Answer, Variables};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -31,12 +30,10 @@ use kitbag_access::values::knowledge::{Counts, language_of};
 use kitbag_base::json_object::JsonObject;
 use kitbag_base::shares::{Share, Shares};
 use kitbag_base::turns::Turns;
-use kitbag_base::workers::INLINE_BYTES;
 use kitbag_manifest::schema::MAX_VALUES;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
-use tokio::task::yield_now;
 use tokio::time::timeout;
 use url::Url;
 
@@ -64,8 +61,8 @@ const MAX_REQUESTS_PER_USER: usize = 4;
 const MAX_REQUESTS: usize = 16;
 /// Maximum execution time of a request after its arrival.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum bytes of document texts and schemas in a response, as JSON; further ones are refused.
-const MAX_CONTENT_BYTES: usize = 16 << 20;
+/// Maximum bytes of document texts in a response, as JSON; further ones are refused.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// State shared by all requests.
 pub(super) struct Service {
@@ -80,8 +77,8 @@ struct RequestContext {
     user: User,
     share: RequestShare,
     base_url: Url,
-    /// Texts and schemas added to the response so far.
-    content: Arc<Mutex<Content>>,
+    /// Texts added to the response so far.
+    texts: Arc<Mutex<Texts>>,
     /// Number of the user's documents: counted once for each request.
     counts: OnceCell<Counts>,
     /// Serialises reads of the request: it uses one database connection, and exceeds the limit by one text at
@@ -89,22 +86,22 @@ struct RequestContext {
     reading: Semaphore,
 }
 
-/// Resources of texts and schemas in a response.
+/// Resources of document texts in a response.
 #[derive(Default)]
-struct Content {
+struct Texts {
     /// Size as JSON, in bytes.
     bytes: usize,
     /// Memory reservations of the user, until the response is written.
     held: Vec<Share>,
 }
 
-/// An answer, with the memory of its content until it is encoded.
+/// An answer, with the memory of its texts until it is encoded.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Encodable {
     answer: Answer,
     #[serde(skip)]
-    _content: Arc<Mutex<Content>>,
+    _texts: Arc<Mutex<Texts>>,
 }
 
 /// Body of a request (GraphQL over HTTP, section 5.4).
@@ -155,7 +152,7 @@ pub(super) async fn answer(
     share.hold(place);
     let _parsed = share.parsing(&body.bytes, MAX_VALUES).await.map_err(unread)?;
 
-    let content = Arc::<Mutex<Content>>::default();
+    let texts = Arc::<Mutex<Texts>>::default();
     let answered = timeout(REQUEST_TIMEOUT, async {
         let _large = match body.bytes.len() {
             LARGE_BYTES.. => Some(service.large.take(user.id()).await),
@@ -163,12 +160,12 @@ pub(super) async fn answer(
         };
         let _turn = service.executing.take(user.id()).await;
         let request = share.work(body.bytes.len(), move || GraphqlRequest::read(&body.bytes)).await?;
-        let context = RequestContext::new(user, share, shared.base_url, content.clone());
+        let context = RequestContext::new(user, share, shared.base_url, texts.clone());
         Ok::<_, WebError>(ask(&service.schema, request, context).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
-    let bytes = content.lock().unwrap_or_else(PoisonError::into_inner).bytes;
-    let encoded = json::of_size(bytes, move || Encodable { answer, _content: content });
+    let bytes = texts.lock().unwrap_or_else(PoisonError::into_inner).bytes;
+    let encoded = json::of_size(bytes, move || Encodable { answer, _texts: texts });
     Ok((NOT_STORED, encoded).into_response())
 }
 
@@ -197,7 +194,7 @@ impl GraphqlRequest {
         if first == Some(&b'[') {
             return Err(refused("Batches are not answered. Send one request at a time."));
         }
-        // The parser's own message could quote the values sent, including secrets.
+        // The parser's own message could quote the values sent.
         let JsonObject::<Self>(question) = serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             refused(&format!(
@@ -216,8 +213,8 @@ impl GraphqlRequest {
 }
 
 impl RequestContext {
-    fn new(user: User, share: RequestShare, base_url: Url, content: Arc<Mutex<Content>>) -> Self {
-        Self { user, share, base_url, content, counts: OnceCell::new(), reading: Semaphore::new(1) }
+    fn new(user: User, share: RequestShare, base_url: Url, texts: Arc<Mutex<Texts>>) -> Self {
+        Self { user, share, base_url, texts, counts: OnceCell::new(), reading: Semaphore::new(1) }
     }
 
     fn of<'a>(context: &Context<'a>) -> &'a Self {
@@ -238,11 +235,11 @@ impl RequestContext {
     /// Reads the text of one of the user's documents; fails if the request's limit is used up.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
-        self.check_content(0)?;
+        self.check_texts(0)?;
         let text = self.user.documents().document(id).await?.text;
         let length = text.len();
         let (bytes, text) = self.share.work(length, move || (bytes_as_json(&text), text)).await;
-        self.add_content(bytes, length)?;
+        self.add_text(bytes, length)?;
         Ok(text)
     }
 
@@ -254,42 +251,29 @@ impl RequestContext {
         Ok(self.share.work(bytes, move || language_of(&document.summary.title, &document.text)).await)
     }
 
-    /// Returns the schema of a tool; fails if the request's limit is used up.
-    async fn schema(&self, schema: &Value) -> Result<Json<Value>, WebError> {
-        let _turn = self.turn().await;
-        let bytes = memory(schema);
-        self.add_content(bytes, bytes)?;
-        let copy = Json(schema.clone());
-        if bytes > INLINE_BYTES {
-            yield_now().await;
-        }
-        Ok(copy)
-    }
-
-    /// Adds content to the response within the limit; the first text or schema is always allowed.
-    fn add_content(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
-        self.check_content(bytes_as_json)?;
+    /// Adds a text to the response within the limit; the first one is always allowed.
+    fn add_text(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
+        self.check_texts(bytes_as_json)?;
         let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
-        let mut content = self.content();
-        content.bytes += bytes_as_json;
-        content.held.push(held);
+        let mut texts = self.texts();
+        texts.bytes += bytes_as_json;
+        texts.held.push(held);
         Ok(())
     }
 
-    fn check_content(&self, more: usize) -> Result<(), WebError> {
-        let bytes = self.content().bytes;
-        if bytes == 0 || bytes.saturating_add(more) <= MAX_CONTENT_BYTES {
+    fn check_texts(&self, more: usize) -> Result<(), WebError> {
+        let bytes = self.texts().bytes;
+        if bytes == 0 || bytes.saturating_add(more) <= MAX_TEXT_BYTES {
             return Ok(());
         }
         let detail = format!(
-            "The texts and schemas of one request may have {MAX_CONTENT_BYTES} bytes together, as JSON. Ask for fewer \
-             documents or tools."
+            "The texts of one request may have {MAX_TEXT_BYTES} bytes together, as JSON. Ask for fewer documents."
         );
         Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -301,17 +285,4 @@ fn bytes_as_json(text: &str) -> usize {
         _ => 1,
     };
     text.bytes().map(of_byte).sum()
-}
-
-/// Approximate memory of a JSON value in bytes; for many small values, much more than its text.
-fn memory(value: &Value) -> usize {
-    const BYTES_OF_A_VALUE: usize = 64;
-
-    let inner = match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.len(),
-        Value::Array(all) => all.iter().map(memory).sum(),
-        Value::Object(all) => all.iter().map(|(key, value)| key.len() + memory(value)).sum(),
-    };
-    BYTES_OF_A_VALUE + inner
 }

@@ -226,7 +226,13 @@ impl Endpoint {
         {
             return Ok(response);
         }
-        let Envelope { id, message } = read(&share, &held.bytes, |body| Envelope::parse(&body)).await?;
+        let envelope = read(&share, &held.bytes, |body| Envelope::parse(&body)).await?;
+        let Envelope { id, method, message } = envelope;
+        if let Some(method) = method.filter(|method| direct::contradicts(&parts.headers, method)) {
+            let why = format!("the header Mcp-Method names another method than the message, {method:?}");
+            let error = ErrorData::header_mismatch(why, None);
+            return Err(TransportError::new(StatusCode::BAD_REQUEST, id, error));
+        }
         match &message {
             Message::Cancelled(request) => handler.cancel(request.clone()),
             Message::Response(request) => {

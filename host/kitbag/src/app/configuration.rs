@@ -240,7 +240,13 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
         } else {
             UntypedTokens::Refused
         },
-        scopes: settings.scopes.to_vec(),
+        // OAuth separates scopes by blanks, and lists of settings have commas.
+        scopes: settings
+            .scopes
+            .iter()
+            .flat_map(|scopes| scopes.split_whitespace())
+            .map(str::to_owned)
+            .collect(),
         groups_claim: settings.groups_claim.get().cloned(),
     }
 }

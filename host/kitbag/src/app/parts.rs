@@ -51,8 +51,8 @@ use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, 
 
 /// Opens the audit log and removes expired entries.
 pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {
-    let audit = Arc::new(Audit::new(database.clone()));
-    audit.keep_for(settings.audit_retention.get());
+    let audit = Arc::new(Audit::new(database.clone(), settings.audit_retention.get()));
+    audit.keep_removing();
     audit
 }
 
@@ -168,8 +168,11 @@ pub(super) async fn sign_in(
         local_mode::announce(&settings.data, base_url)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let identity = Identity::with_local_issuer(identity, local.clone())?.accepting(keys);
-        let lifetimes =
-            Lifetimes { access_token: settings.bounds.access_token_lifetime, ..Lifetimes::default() };
+        let lifetimes = Lifetimes {
+            access_token: settings.bounds.access_token_lifetime,
+            replaced_token: settings.refresh_grace.get(),
+            ..Lifetimes::default()
+        };
         let server = AuthorizationServer::new(local, code, database.clone(), egress, lifetimes);
         return Ok((Arc::new(identity), Some(Arc::new(server))));
     };

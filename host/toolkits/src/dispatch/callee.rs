@@ -104,6 +104,14 @@ impl Callee {
         }
     }
 
+    /// Returns the SHA-256 of the toolkit's component; empty for the server's own tools.
+    pub fn digest(&self) -> &str {
+        match self {
+            Self::Toolkit(Tool { toolkit, .. }) | Self::Offer(Offer { toolkit, .. }) => toolkit.digest(),
+            Self::Own(_) | Self::Code(_) => "",
+        }
+    }
+
     /// Returns the callee's name in records; for a tool, the tool's name.
     pub fn record_name(&self) -> Cow<'_, str> {
         match self {

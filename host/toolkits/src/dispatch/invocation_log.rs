@@ -214,7 +214,7 @@ fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde
             _,
         ) => (Some(truncated(text, MAX_DETAIL_BYTES)), None),
         (Ended::Returned(_), Reply::Failure(failure)) => {
-            (Some(truncated(&failure.error, MAX_DETAIL_BYTES)), None)
+            (Some(truncated(&failure.envelope.error, MAX_DETAIL_BYTES)), None)
         }
         (Ended::Asked(_, question), _) => (Some(truncated(&question.message, MAX_DETAIL_BYTES)), None),
         (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),

@@ -20,6 +20,9 @@ use kitbag_sandbox::{Ended, Fault, Report};
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 
+/// Maximum length of the message of a progress report, in bytes; a longer one is cut.
+const MAX_PROGRESS_BYTES: usize = 1024;
+
 /// Redacts the caller's secrets, and the tokens that the host has attached, in a report.
 pub(super) async fn report(
     (workers, user): (&Workers, &str),
@@ -82,6 +85,9 @@ pub(super) fn progress(
 ) -> Option<ProgressReport> {
     let redactor = tokens.redactor_with(secrets);
     optional(&redactor, &mut report.message);
+    if let Some(message) = &mut report.message {
+        message.truncate(message.floor_char_boundary(MAX_PROGRESS_BYTES));
+    }
     report.total = report.total.filter(|total| !has_value(&redactor, total));
     Some(report).filter(|report| !has_value(&redactor, &report.progress))
 }
@@ -310,6 +316,26 @@ mod tests {
             let told = progress(report, &secrets, &tokens).expect("its progress is no secret");
 
             assert_eq!(told.message.as_deref(), Some("at [redacted]"));
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_cut_keeps_no_part_of_a_secret() {
+        for (secrets, tokens) in sources() {
+            for before in MAX_PROGRESS_BYTES - SECRET.len()..MAX_PROGRESS_BYTES {
+                let message =
+                    Some(format!("{}{SECRET}{}", "-".repeat(before), "é".repeat(MAX_PROGRESS_BYTES)));
+                let report = ProgressReport { progress: 1.0, total: None, message };
+
+                let told = progress(report, &secrets, &tokens).expect("its progress is no secret");
+
+                let message = told.message.expect("a message");
+                let expected = format!("{}[redacted]{}", "-".repeat(before), "é".repeat(MAX_PROGRESS_BYTES));
+                assert!(
+                    expected.starts_with(&message) && MAX_PROGRESS_BYTES - message.len() < 2,
+                    "{message}"
+                );
+            }
         }
     }
 

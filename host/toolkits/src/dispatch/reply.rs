@@ -1,7 +1,6 @@
 //! The reply to a call: the result, or the error envelope of the specification.
 
 use std::mem::take;
-use std::ops::{Deref, DerefMut};
 
 use kitbag_base::memory::Shortage;
 use kitbag_manifest::content::{self, ContentBlock, PromptMessage};
@@ -81,6 +80,9 @@ pub struct Success {
 pub struct Failure {
     /// The envelope.
     pub envelope: reply::Failure,
+    /// Violations of the input schema, each as `pointer: message`. The envelope's text lists them too.
+    #[serde(skip)]
+    pub violations: Vec<String>,
     /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,
@@ -102,26 +104,13 @@ impl From<reply::Failure> for Failure {
     fn from(envelope: reply::Failure) -> Self {
         Self {
             envelope,
+            violations: Vec::new(),
             missing_secrets: Vec::new(),
             needs_account: false,
             retry_after: None,
             needs_consent: false,
             question: None,
         }
-    }
-}
-
-impl Deref for Failure {
-    type Target = reply::Failure;
-
-    fn deref(&self) -> &reply::Failure {
-        &self.envelope
-    }
-}
-
-impl DerefMut for Failure {
-    fn deref_mut(&mut self) -> &mut reply::Failure {
-        &mut self.envelope
     }
 }
 
@@ -188,8 +177,9 @@ impl Failure {
         reply::Failure::output_mismatch(violations).into()
     }
 
-    pub(super) fn invalid_params(violations: &[String]) -> Self {
-        reply::Failure::invalid_params(violations).into()
+    pub(super) fn invalid_params(violations: Vec<String>) -> Self {
+        let envelope = reply::Failure::invalid_params(&violations);
+        Self { violations, ..envelope.into() }
     }
 }
 
@@ -212,7 +202,7 @@ pub(super) fn from(ended: &mut Ended, structured: Structured) -> Reply {
             reply::Failure::tool_error(error.message.clone()).retryable(error.retryable).into(),
         ),
         Ended::Refused(CallError::InvalidParams(message)) => {
-            Reply::Failure(Failure::invalid_params(std::slice::from_ref(message)))
+            Reply::Failure(Failure::invalid_params(vec![message.clone()]))
         }
         Ended::Refused(CallError::Failure(_)) => Reply::Failure(reply::Failure::of_handler().into()),
         Ended::Asked(id, question) => Reply::Failure(Failure::asks(id.clone(), question.clone())),
@@ -333,7 +323,7 @@ mod tests {
         assert_eq!(success.content, content(0.5));
         let Reply::Failure(failure) = reply(content(2.0)) else { panic!("its priority is too large") };
         assert_eq!(
-            failure.error,
+            failure.envelope.error,
             "The tool's result is not valid: content[0].annotations.priority: must be a number from 0 to 1"
         );
     }
@@ -351,7 +341,7 @@ mod tests {
             Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
             Ended::Faulted(Fault::Trap("wasm backtrace".into())),
         ] {
-            assert_eq!(*failure(hidden), reply::Failure::of_handler());
+            assert_eq!(failure(hidden).envelope, reply::Failure::of_handler());
         }
     }
 }

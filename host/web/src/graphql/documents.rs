@@ -379,7 +379,7 @@ fn no_cursor() -> WebError {
 
 /// Converts a number of bytes to a float: GraphQL's Int has 32 bits.
 #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
-pub(super) fn bytes(count: u64) -> f64 {
+fn bytes(count: u64) -> f64 {
     count as f64
 }
 

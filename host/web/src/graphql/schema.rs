@@ -27,14 +27,10 @@ pub(super) const CHANGE_COST: usize = 250;
 pub(super) const SEARCH_COST: usize = 250;
 /// Cost of a list of documents or feeds, without its elements: all matches are scanned.
 pub(super) const LIST_COST: usize = 100;
-/// Cost of any other list or a single record, without its contents.
+/// Cost of a single record, without its contents.
 pub(super) const READ_COST: usize = 20;
 /// Cost of a document's text.
 pub(super) const TEXT_COST: usize = 20;
-/// Cost of a tool's schema.
-pub(super) const SCHEMA_COST: usize = 20;
-/// Assumed length of lists without a limit of their own.
-pub(super) const DEFAULT_LENGTH: usize = 20;
 
 /// Maximum number of introspection values in a response: how often a selection below `__schema` occurs is not
 /// known before. Tools need about a quarter of this.

@@ -13,6 +13,7 @@ use kitbag_access::values::toolkits::{listed_name, names_of};
 use kitbag_access::{CallError, Completed};
 use kitbag_manifest::content::{Content, ContentBlock, MessageContent, PromptMessage};
 use kitbag_manifest::offers::split_uri;
+use kitbag_manifest::reply;
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
     GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
@@ -169,13 +170,13 @@ impl Handler {
         if !missing.is_empty() {
             let page = self.endpoint.elicitation.page_of(toolkit, &missing);
             // Writing to a string cannot fail.
-            let _ = write!(failure.error, "\nOr on this page: {page}");
+            let _ = write!(failure.envelope.error, "\nOr on this page: {page}");
         }
-        let message = failure.error.clone();
-        match failure.code {
+        let reply::Failure { error: message, code, retryable, .. } = failure.envelope;
+        match code {
             ErrorCode::InvalidParams => ErrorData::invalid_params(message, None),
             ErrorCode::ToolError => {
-                ErrorData::internal_error(message, Some(json!({ "retryable": failure.retryable })))
+                ErrorData::internal_error(message, Some(json!({ "retryable": retryable })))
             }
         }
     }
