@@ -67,6 +67,7 @@ mod knowledge_isolation;
 mod knowledge_mcp;
 mod knowledge_toolkits;
 mod languages;
+mod large_work;
 mod life_cycle;
 mod list_changed;
 mod listeners;

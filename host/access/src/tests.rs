@@ -12,6 +12,8 @@ use futures::stream;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::sha256::Sha256;
 use kitbag_base::signatures::PublicKey;
+use kitbag_base::tasks::take_a_share;
+use kitbag_base::workers::Workers;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
@@ -202,8 +204,8 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         (vault.clone(), user_config.clone()),
         invocations.clone(),
         limits,
-        metrics,
-        traces,
+        Workers::start("worker", take_a_share).expect("there are threads"),
+        (metrics, traces),
     );
     let code_runner = CodeRunner::open(path, path.to_owned(), sandbox(), compiler()).await;
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };

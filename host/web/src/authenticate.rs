@@ -150,7 +150,7 @@ pub(super) async fn require_caller(
     if let Some(arrival) = arrival {
         request.extensions_mut().insert(arrival);
     }
-    Ok(share.answer(next.run(request).await))
+    Ok(share.answer(next.run(request).await).await)
 }
 
 /// Of the routes behind [`require_caller`], one is also for limited keys; MCP is not behind it.

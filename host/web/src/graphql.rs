@@ -29,10 +29,9 @@ use kitbag_access::User;
 use kitbag_access::values::knowledge::{Counts, language_of};
 use kitbag_base::json_object::JsonObject;
 use kitbag_base::shares::{Share, Shares};
-use kitbag_base::tasks::off_thread;
 use kitbag_base::turns::Turns;
 use kitbag_manifest::schema::MAX_VALUES;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -41,6 +40,7 @@ use url::Url;
 use super::Shared;
 use super::body::Unread;
 use super::error::WebError;
+use super::json;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::share::RequestShare;
@@ -78,7 +78,7 @@ struct RequestContext {
     share: RequestShare,
     base_url: Url,
     /// Texts added to the response so far.
-    texts: Mutex<Texts>,
+    texts: Arc<Mutex<Texts>>,
     /// Number of the user's documents: counted once for each request.
     counts: OnceCell<Counts>,
     /// Serialises reads of the request: it uses one database connection, and exceeds the limit by one text at
@@ -93,6 +93,15 @@ struct Texts {
     bytes: usize,
     /// Memory reservations of the user, until the response is written.
     held: Vec<Share>,
+}
+
+/// An answer, with the memory of its texts until it is encoded.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Encodable {
+    answer: Answer,
+    #[serde(skip)]
+    _texts: Arc<Mutex<Texts>>,
 }
 
 /// Body of a request (GraphQL over HTTP, section 5.4).
@@ -141,26 +150,30 @@ pub(super) async fn answer(
         WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
     })?;
     share.hold(place);
-    let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
+    let _parsed = share.parsing(&body.bytes, MAX_VALUES).await.map_err(unread)?;
 
+    let texts = Arc::<Mutex<Texts>>::default();
     let answered = timeout(REQUEST_TIMEOUT, async {
         let _large = match body.bytes.len() {
             LARGE_BYTES.. => Some(service.large.take(user.id()).await),
             _ => None,
         };
         let _turn = service.executing.take(user.id()).await;
-        let request = off_thread(move || GraphqlRequest::read(&body.bytes)).await?;
-        let context = RequestContext::new(user, share, shared.base_url);
+        let request = share.work(body.bytes.len(), move || GraphqlRequest::read(&body.bytes)).await?;
+        let context = RequestContext::new(user, share, shared.base_url, texts.clone());
         Ok::<_, WebError>(ask(&service.schema, request, context).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
-    Ok((NOT_STORED, axum::Json(answer)).into_response())
+    let bytes = texts.lock().unwrap_or_else(PoisonError::into_inner).bytes;
+    let encoded = json::of_size(bytes, move || Encodable { answer, _texts: texts });
+    Ok((NOT_STORED, encoded).into_response())
 }
 
 async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
     let GraphqlRequest { query, operation_name, variables } = request;
+    let share = context.share.clone();
     // Parsing and counting take milliseconds: both are bounded by the query's length.
-    let document = match off_thread(move || bounds::parse(&query)).await {
+    let document = match share.in_turn(move || bounds::parse(&query)).await {
         Ok(document) => document,
         Err(refusal) => return Answer::from_errors(vec![refusal]),
     };
@@ -200,15 +213,8 @@ impl GraphqlRequest {
 }
 
 impl RequestContext {
-    fn new(user: User, share: RequestShare, base_url: Url) -> Self {
-        Self {
-            user,
-            share,
-            base_url,
-            texts: Mutex::default(),
-            counts: OnceCell::new(),
-            reading: Semaphore::new(1),
-        }
+    fn new(user: User, share: RequestShare, base_url: Url, texts: Arc<Mutex<Texts>>) -> Self {
+        Self { user, share, base_url, texts, counts: OnceCell::new(), reading: Semaphore::new(1) }
     }
 
     fn of<'a>(context: &Context<'a>) -> &'a Self {
@@ -230,25 +236,27 @@ impl RequestContext {
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
         self.check_texts(0)?;
-        let document = self.user.documents().document(id).await?;
-        self.add_text(&document.text)?;
-        Ok(document.text)
+        let text = self.user.documents().document(id).await?.text;
+        let length = text.len();
+        let (bytes, text) = self.share.work(length, move || (bytes_as_json(&text), text)).await;
+        self.add_text(bytes, length)?;
+        Ok(text)
     }
 
     /// Detects the language of one of the user's documents.
     async fn language(&self, id: &str) -> Result<Option<&'static str>, WebError> {
         let _turn = self.turn().await;
         let document = self.user.documents().document(id).await?;
-        Ok(off_thread(move || language_of(&document.summary.title, &document.text)).await)
+        let bytes = document.text.len();
+        Ok(self.share.work(bytes, move || language_of(&document.summary.title, &document.text)).await)
     }
 
     /// Adds a text to the response within the limit; the first one is always allowed.
-    fn add_text(&self, text: &str) -> Result<(), WebError> {
-        let bytes = bytes_as_json(text);
-        self.check_texts(bytes)?;
-        let held = self.share.bytes(text.len()).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
+    fn add_text(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
+        self.check_texts(bytes_as_json)?;
+        let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
         let mut texts = self.texts();
-        texts.bytes += bytes;
+        texts.bytes += bytes_as_json;
         texts.held.push(held);
         Ok(())
     }

@@ -11,6 +11,7 @@
 //!
 //! - `routing`, `authenticate`: methods of routes; the caller as a parameter of a handler
 //! - `error`: the only place that knows both domain errors and HTTP
+//! - `json`: JSON responses; large ones are encoded off the threads that serve requests
 //! - `share`: resources that each user's requests use: requests in progress, bytes of bodies as sent and as
 //!   parsed, bytes of answers until they are sent (docs/security.md)
 //! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies, and what handlers leave
@@ -44,6 +45,8 @@
 //! - `secret_page`: the page on which a person sets a secret that a call needed; `pages` has what all pages
 //!   share
 
+#![deny(clippy::disallowed_types)]
+
 mod accounts;
 mod arrival;
 mod audience;
@@ -64,6 +67,7 @@ pub mod fuzzing;
 mod graphql;
 mod health;
 mod hidden;
+mod json;
 mod keys;
 mod logs;
 mod mcp;
@@ -253,7 +257,7 @@ impl Answering {
             })
             .await
         };
-        let response = error::as_problem(response).await;
+        let response = json::completed(error::as_problem(response).await);
         metrics.response(response.status().as_u16());
         response
     }

@@ -1,6 +1,5 @@
 //! OAuth discovery: authorization server and scopes.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::error::WebError;
 use super::names::{addressed, base_urls};
+use crate::json::Json;
 
 /// Protected resource metadata (RFC 9728, section 2).
 pub(super) async fn protected_resource(State(shared): State<Shared>, headers: HeaderMap) -> Json<Value> {

@@ -75,7 +75,7 @@ impl ResumedCall {
     pub async fn end(self, result: &impl Serialize) {
         let stores = self.user.stores();
         let sealed = bounded_json::compact(result, MAX_RESULT_BYTES)
-            .map(|result| stores.vault.seal_state(result.as_bytes(), &slices(&self.bound_to), STATE_SECONDS));
+            .map(|result| stores.vault.seal_state(&result, &slices(&self.bound_to), STATE_SECONDS));
         let ended = stores.toolkits.asked_calls().end(self.user.id(), &self.call, sealed.as_deref()).await;
         // The call stays claimed, so it does not run again.
         if let Err(cause) = ended {

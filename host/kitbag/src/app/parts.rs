@@ -10,6 +10,7 @@ use kitbag_base::disk::Disk;
 use kitbag_base::local_mode;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::ownership;
+use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Hints, Process, Profile};
@@ -123,12 +124,14 @@ pub(super) fn dispatch(
     settings: &Settings,
     toolkits: &Arc<Toolkits>,
     (vault, values, records): (&Arc<Vault>, &Arc<UserConfig>, &Arc<Invocations>),
+    workers: Workers,
     (metrics, traces): (&Metrics, &Traces),
 ) -> Result<Dispatch, StartError> {
     let (toolkits, records) = (toolkits.clone(), records.clone());
     let of_users = (vault.clone(), values.clone());
-    let (limits, metrics, traces) = (admission(settings), metrics.clone(), traces.clone());
-    Dispatch::new(toolkits, of_users, records, limits, metrics, traces).map_err(StartError::Threads)
+    let observers = (metrics.clone(), traces.clone());
+    Dispatch::new(toolkits, of_users, records, admission(settings), workers, observers)
+        .map_err(StartError::Threads)
 }
 
 /// Creates the client for all outbound requests, and the exporter of traces, which uses it.

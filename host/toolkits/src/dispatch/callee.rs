@@ -179,8 +179,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Converts a call to the guest's parameters: the target, and the arguments as a JSON object.
-pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, String) {
+/// Converts a call to the guest's parameters: the target, and the arguments, an object.
+pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, Value) {
     let name = offer.name().to_owned();
     let target = match &offer.kind {
         OfferKind::Prompt(_) => Target::Prompt(name),
@@ -195,7 +195,7 @@ pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, String) {
             Target::Completion { subject, argument: argument.clone(), value }
         }
     };
-    (target, arguments.to_string())
+    (target, arguments)
 }
 
 /// Calls a built-in tool of the server. The report is like one of the sandbox.

@@ -28,6 +28,14 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// Size of what the caller gets, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Success(success) => success.bytes,
+            Self::Failure(failure) => failure.error.len(),
+        }
+    }
+
     /// Cuts the text to `max_bytes` bytes.
     pub(super) fn cut_to(&mut self, max_bytes: usize) {
         let text = match self {
@@ -62,6 +70,8 @@ pub struct Success {
     pub content: Vec<ContentBlock>,
     /// Messages of a prompt.
     pub messages: Vec<PromptMessage>,
+    /// Size of the handler's result in bytes, with the structured value as JSON.
+    pub bytes: usize,
 }
 
 /// The error envelope that clients and both SDKs use, with additional information for the host.
@@ -232,7 +242,7 @@ fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
         return Reply::Failure(reply::Failure::invalid_content(&problem).into());
     }
     let ToolResult { text, content, messages, .. } = take(result);
-    Reply::Success(Success { text, structured, content, messages })
+    Reply::Success(Success { text, structured, content, messages, ..Success::default() })
 }
 
 fn stopped(fault: &Fault) -> reply::Failure {

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use kitbag_access::values::dispatch::{Answers, Callee, Failure, Reply, Success};
 use kitbag_access::values::toolkits::toolkit_of;
 use kitbag_access::{Asked, CallError, ResumedCall, User};
+use kitbag_base::bounded_json::compact;
 use kitbag_base::tasks::off_thread;
 use kitbag_manifest::reply::{self, ErrorCode};
 use rmcp::model::{
@@ -26,6 +26,7 @@ use super::handler::{ClientContext, Handler, abandoned};
 use super::modes::{self, ModeCall, Wanted};
 use super::progress::{MAX_WAITING_REPORTS, ProgressRequest, ProgressSink};
 use super::{Endpoint, answer, asking, content};
+use crate::json;
 
 /// Maximum bytes of the arguments of a call that waits for its user.
 const MAX_WAITING_ARGUMENTS: usize = 64 << 10;
@@ -43,10 +44,9 @@ impl Handler {
     /// Answers a request directly; `None` if rmcp must answer it. Dropping the future cancels a call.
     pub(super) async fn answer_directly(&self, request: DirectRequest) -> Option<Response> {
         let DirectRequest { id, method, capabilities } = request;
-        let user = &self.context.user;
         match method {
             DirectMethod::Call(call) if self.context.chosen.mode().has(&call.name) => {
-                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+                Some(self.call_directly(call, id, capabilities).await)
             }
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
@@ -54,16 +54,14 @@ impl Handler {
                 if callee.tool().is_some_and(catalogue::has_header_parameters) {
                     return None;
                 }
-                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+                Some(self.call_directly(call, id, capabilities).await)
             }
             DirectMethod::List { cursor } => {
                 let shape = if capabilities.is_some() { Shape::Current } else { Shape::Older };
-                let page = self.endpoint.catalogue.encoded_page(
-                    (user, &self.context.chosen),
-                    cursor.as_deref(),
-                    shape,
-                )?;
-                Some(answer::with_encoded_result(id, &page))
+                let ClientContext { user, share, chosen, .. } = &self.context;
+                let page =
+                    self.endpoint.catalogue.encoded_page((user, chosen), cursor.as_deref(), shape, share);
+                Some(answer::with_encoded_result(id, &*page.await?))
             }
         }
     }
@@ -73,13 +71,14 @@ impl Handler {
         call: CallToolRequestParams,
         id: RequestId,
         capabilities: Option<ClientCapabilities>,
-    ) -> ServerJsonRpcMessage {
+    ) -> Response {
         let client = match capabilities {
             Some(capabilities) => RequestClient::Current(Some(capabilities)),
             None => RequestClient::Older(None),
         };
         let is_older = matches!(client, RequestClient::Older(_));
-        message(self.answer(call, id.clone(), client, None).await, id, is_older)
+        let answered = self.answer(call, id.clone(), client, None).await;
+        json::of_size(self.context.share.expected_answer(), move || message(answered, id, is_older))
     }
 
     /// Whether a call of this client may be a conversation, in whose stream the user can be asked.
@@ -111,7 +110,9 @@ impl Handler {
             let client = RequestClient::Older(Some(conversation));
             let answered = self.answer(params, id.clone(), client, progress).await;
             drop(held);
-            message(answered, id, true)
+            let share = &self.context.share;
+            let encode = move || conversation::text(&message(answered, id, true));
+            share.work(share.expected_answer(), encode).await
         })
     }
 
@@ -193,7 +194,9 @@ impl Handler {
             let call = (&*tool, arguments.unwrap_or_default());
             let code = self.code_of(&tool);
             let mut failure = match self.call(call, progress, &response, answers).await {
-                Ok(Reply::Success(success)) => return Ok(CallEnd::Final(succeeded(success))),
+                Ok(Reply::Success(success)) => {
+                    return Ok(CallEnd::Final(self.encode_success(success).await));
+                }
                 Ok(Reply::Failure(failure)) => failure,
                 Err(error @ (CallError::UnknownTool(_) | CallError::Hidden(_))) => {
                     return Err(ErrorData::invalid_params(error.to_string(), None));
@@ -252,21 +255,38 @@ impl Handler {
             (toolkit_of(&request.name).unwrap_or_default(), &self.endpoint.elicitation);
         let missing = self.missing(&request.name, &failure);
         if missing.is_empty() {
-            let may_run_again = failure.retryable || failure.code == ErrorCode::InvalidParams;
-            let result = failed(&failure);
+            let may_run_again =
+                failure.envelope.retryable || failure.envelope.code == ErrorCode::InvalidParams;
+            let result = self.encode_failure(failure).await;
             return Ok(if may_run_again { CallEnd::Open(result.into()) } else { CallEnd::Final(result) });
         }
         let Some(mode) = mode else {
             let page = elicitation.page_of(toolkit, &missing);
             // Writing to a string cannot fail.
             let _ = write!(failure.envelope.error, "\nOr on this page: {page}");
-            return Ok(CallEnd::Open(failed(&failure).into()));
+            return Ok(CallEnd::Open(self.encode_failure(failure).await.into()));
         };
         let state = match asked {
             Some(asked) if !asked.is_empty() => Some(self.seal(request, asked)?),
             Some(_) | None => None,
         };
         elicitation.ask(mode, &self.context.user, (toolkit, state), &missing).await.map(CallEnd::Open)
+    }
+
+    /// Encodes a result.
+    async fn encode_success(&self, success: Success) -> CallToolResult {
+        let share = &self.context.share;
+        share.expect_answer(success.bytes);
+        // Only binary data takes time here: its base64.
+        let binary = success.content.iter().map(kitbag_manifest::content::ContentBlock::size).sum();
+        share.work(binary, move || succeeded(success)).await
+    }
+
+    /// Encodes a failure.
+    async fn encode_failure(&self, failure: Failure) -> CallToolResult {
+        let (share, bytes) = (&self.context.share, failure.envelope.error.len());
+        share.expect_answer(bytes);
+        share.work(bytes, move || failed(&failure)).await
     }
 
     /// Returns the earlier questions of a call; `None` if its user cannot be asked.
@@ -344,8 +364,8 @@ impl Handler {
         // Boxed, like the futures of other calls.
         let sees = Box::new(move |name: &str| chosen.has(name));
         match Box::pin(user.run_code(arguments, sees, self.endpoint.rate.clone())).await {
-            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
+            Ok(Reply::Success(success)) => Ok(self.encode_success(success).await.into()),
+            Ok(Reply::Failure(failure)) => Ok(self.encode_failure(failure).await.into()),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
@@ -420,8 +440,7 @@ impl CallEnd {
 
 /// Whether arguments are too large for a call that waits for a person.
 fn is_large(arguments: Option<&JsonObject>) -> bool {
-    let size = arguments.map_or(Ok(0), |it| serde_json::to_string(it).map(|text| text.len()));
-    size.is_ok_and(|size| size > MAX_WAITING_ARGUMENTS)
+    arguments.is_some_and(|arguments| compact(arguments, MAX_WAITING_ARGUMENTS).is_none())
 }
 
 /// Result of a call that was not made because its user has too many of its kind.
