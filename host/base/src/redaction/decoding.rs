@@ -96,9 +96,9 @@ impl Decoder {
             }
         }?;
         if self.folds_case {
-            character.extend(fold(decoded))
+            character.extend(fold(decoded));
         } else {
-            character.push(decoded)
+            character.push(decoded);
         }
         Some(length)
     }
