@@ -35,6 +35,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures::future::BoxFuture;
 use kitbag_access::{Access, User};
 use kitbag_base::rate::RateLimit;
 use kitbag_base::shares::Shares;
@@ -170,7 +171,8 @@ impl Endpoint {
     ) -> Result<Response, TransportError> {
         let accepts = Accepts::of(request.headers());
         let is_patient = Accepts::names_stream(request.headers());
-        let answer = Box::pin(async move {
+        // Without its type: the compiler would prove that it is `Send` again and again.
+        let answer: BoxFuture<'_, _> = Box::pin(async move {
             let response = self.receive(user, share.clone(), request).await.into_response();
             Ok(share.encoded(response).await)
         });

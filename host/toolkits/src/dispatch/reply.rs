@@ -32,7 +32,7 @@ impl Reply {
     pub fn size(&self) -> usize {
         match self {
             Self::Success(success) => success.bytes,
-            Self::Failure(failure) => failure.error.len(),
+            Self::Failure(failure) => failure.envelope.error.len(),
         }
     }
 

@@ -158,7 +158,7 @@ impl Handler {
                 Ok(success)
             }
             Ok(Reply::Failure(failure)) => {
-                self.context.share.expect_answer(failure.error.len());
+                self.context.share.expect_answer(failure.envelope.error.len());
                 Err(self.refused(toolkit, failure))
             }
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
