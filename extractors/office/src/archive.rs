@@ -63,12 +63,12 @@ impl Archive {
             self.was_cut = true;
             return Ok(None);
         }
+        let limit = self.part_limit().min(self.left);
         let part = match self.zip.by_name(name) {
             Ok(part) => part,
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(explain(error)),
         };
-        let limit = self.part_limit().min(self.left);
         let mut bytes = Vec::new();
         let outcome = part.take(limit).read_to_end(&mut bytes);
         self.count((bytes.len() as u64).max(MIN_PART_BYTES));
