@@ -49,7 +49,9 @@ pub(super) fn rank(
     let most: f32 = weighted.iter().map(|word| (word.of_passages + word.of_documents) * (K1 + 1.0)).sum();
     let rankings = each(&partitions, |partition| {
         let mut best = Scores::new(index, partition).best(&weighted, &passages, &documents);
-        best.iter_mut().for_each(|best| best.score /= most);
+        for scored in &mut best {
+            scored.score /= most;
+        }
         best_first(index, partition.documents.start, &best, allowed, depth)
     });
     best_of(rankings, depth)

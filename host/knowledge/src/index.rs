@@ -382,11 +382,6 @@ impl UserIndex {
         Unread(unread)
     }
 
-    /// Number of documents with a live chunk that are in `unread`.
-    pub(super) fn documents_in(&self, unread: &Unread) -> usize {
-        unread.0.iter().filter(|is_unread| **is_unread).count()
-    }
-
     /// Whether a document, by its database id, is in `unread`.
     pub(super) fn is_in(&self, unread: &Unread, document: i64) -> bool {
         self.document_places.get(&document).is_some_and(|place| unread.has_place(*place as usize))
@@ -475,6 +470,11 @@ impl UserIndex {
 }
 
 impl Unread {
+    /// Number of documents with a live chunk that has no vector of a current model.
+    pub(super) fn count(&self) -> usize {
+        self.0.iter().filter(|is_unread| **is_unread).count()
+    }
+
     fn has_place(&self, document: usize) -> bool {
         self.0.get(document).is_some_and(|is_unread| *is_unread)
     }

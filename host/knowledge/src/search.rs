@@ -210,8 +210,8 @@ impl Search {
             } else {
                 fuse(&by_words, &by_meaning, MEANING_WEIGHT, is_unread)
             };
-            let (documents, unread) = (index.documents(), index.documents_in(&cosines.unread));
-            (fused, Coverage { embedded: documents - unread, documents })
+            let documents = index.documents();
+            (fused, Coverage { embedded: documents - cosines.unread.count(), documents })
         })
         .await
     }

@@ -68,8 +68,11 @@ async fn a_further_reach_waits_for_those_who_have_given_something() {
     activate(&fixture, "2.0.0", None).await;
 
     let refused = refusal(&una).await.expect("it reaches further");
-    assert!(!refused.retryable && refused.error.contains("network new.example"), "{refused:?}");
-    assert!(refused.error.contains("kitbag toolkit agree books"), "{refused:?}");
+    assert!(
+        !refused.envelope.retryable && refused.envelope.error.contains("network new.example"),
+        "{refused:?}"
+    );
+    assert!(refused.envelope.error.contains("kitbag toolkit agree books"), "{refused:?}");
     assert!(!waits(&fay).await, "fay has given it nothing");
     let shown = status(&una).await;
     assert_eq!((names(&shown.new), names(&shown.gone)), (vec!["new.example"], vec!["old.example"]));

@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn escapes_are_decoded_once_and_capitals_folded() {
         for (text, expected) in [
-            (r#"\u002B\u002b\U002b\x2B\X2b"#, "+++++"),
+            (r"\u002B\u002b\U002b\x2B\X2b", "+++++"),
             (r#"\"\\\/\'\n\T"#, "\"\\/'\n\t"),
             (r"\ud83d\udd11-\uD83D\uDD11-%uD83D%uDD11", "🔑-🔑-🔑"),
             ("%2B%C3%BC%e2%82%ac%f0%9f%94%91", "+ü€🔑"),

@@ -72,11 +72,11 @@ fn value() -> impl Strategy<Value = String> {
 
 /// Returns the text with each character escaped in turn as `escapes` say.
 fn escaped(text: &str, escapes: &[Escape]) -> String {
-    let mut escaped = String::new();
+    let mut out = String::new();
     for (character, escape) in text.chars().zip(escapes.iter().cycle()) {
-        escape.write(character, &mut escaped);
+        escape.write(character, &mut out);
     }
-    escaped
+    out
 }
 
 proptest! {

@@ -22,10 +22,12 @@ pub(super) fn may_name(query: &str) -> bool {
 /// Moves named documents to the beginning of a ranking, in the order that they have, with the highest score.
 pub(super) fn first(query: &str, names: &[DocumentName], ranking: Vec<Fused>) -> Vec<Fused> {
     let query = Named::new(query);
-    let named: HashSet<_> = names.iter().filter(|it| query.names(it)).map(|it| it.sequence).collect();
+    let chosen: HashSet<_> = names.iter().filter(|it| query.names(it)).map(|it| it.sequence).collect();
     let (mut first, rest): (Vec<_>, Vec<_>) =
-        ranking.into_iter().partition(|found| named.contains(&found.document));
-    first.iter_mut().for_each(|found| found.score = 1.0);
+        ranking.into_iter().partition(|found| chosen.contains(&found.document));
+    for found in &mut first {
+        found.score = 1.0;
+    }
     first.extend(rest);
     first
 }

@@ -253,18 +253,23 @@ mod tests {
         let integer = schema(&json!({ "type": "object", "properties": { "n": { "type": "integer" } } }));
 
         let broken = failure(reply_to(Some(r#"{"n":"x"}"#), Some(&integer)).await);
-        assert!(broken.error.contains("/n"), "{broken:?}");
-        assert!(!broken.retryable);
-        assert!(failure(reply_to(Some("{"), Some(&integer)).await).error.contains("not valid JSON"));
+        assert!(broken.envelope.error.contains("/n"), "{broken:?}");
+        assert!(!broken.envelope.retryable);
+        assert!(failure(reply_to(Some("{"), Some(&integer)).await).envelope.error.contains("not valid JSON"));
         let zeros = format!("[{}0]", "0,".repeat(100_000));
-        assert!(failure(reply_to(Some(&zeros), Some(&integer)).await).error.contains("50000 values"));
+        assert!(
+            failure(reply_to(Some(&zeros), Some(&integer)).await).envelope.error.contains("50000 values")
+        );
     }
 
     #[tokio::test]
     async fn a_structured_value_that_is_too_costly_to_check_is_a_tool_error_that_says_so() {
         let costly = failure(reply_to(Some(&tags("a99x").to_string()), Some(&costly())).await);
 
-        assert!(costly.error.contains("steps") || costly.error.contains("no time"), "{costly:?}");
-        assert!(!costly.retryable, "the tool has run");
+        assert!(
+            costly.envelope.error.contains("steps") || costly.envelope.error.contains("no time"),
+            "{costly:?}"
+        );
+        assert!(!costly.envelope.retryable, "the tool has run");
     }
 }

@@ -8,7 +8,7 @@ const NOTES: [&str; 4] = ["thanks", "footnote", "label", "vspace"];
 /// Argument of `\title`, or else of the first `\chapter`, as a reader sees it.
 pub(super) fn title(text: &str) -> Option<String> {
     let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-    let source: String = text.lines().map(|line| format!("{}\n", without_comment(line))).collect();
+    let source: String = text.lines().flat_map(|line| [without_comment(line), "\n"]).collect();
     ["\\title", "\\chapter"].into_iter().find_map(|command| {
         let title = shown(argument_of(&source, command)?);
         (!title.is_empty()).then_some(title)

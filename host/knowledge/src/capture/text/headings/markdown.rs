@@ -20,7 +20,7 @@ pub(super) fn title(text: &str) -> Option<String> {
             Event::Start(Tag::BlockQuote(_) | Tag::Item) => depth += 1,
             Event::End(TagEnd::BlockQuote(_) | TagEnd::Item) => depth = depth.saturating_sub(1),
             Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }) if depth == 0 => {
-                title = Some(String::new())
+                title = Some(String::new());
             }
             Event::End(TagEnd::Heading(HeadingLevel::H1)) if depth == 0 => return title,
             Event::Text(text) | Event::Code(text) => {
