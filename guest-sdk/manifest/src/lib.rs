@@ -38,6 +38,8 @@ pub mod portability;
 #[cfg(feature = "rules")]
 pub mod question;
 #[cfg(feature = "rules")]
+pub mod redaction;
+#[cfg(feature = "rules")]
 pub mod reply;
 #[cfg(feature = "rules")]
 mod rules;

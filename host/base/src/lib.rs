@@ -39,7 +39,7 @@ pub mod metrics;
 pub mod ownership;
 pub mod private_file;
 pub mod rate;
-pub mod redaction;
+pub use kitbag_manifest::redaction;
 pub mod sha256;
 pub mod shares;
 pub mod signatures;
