@@ -189,16 +189,7 @@ pub(crate) fn answer(request: Request) -> String {
             }
         },
         Request::Offered { toolkit, name, offered, uncounted } => {
-            let mut offered = match offered {
-                Returned::Messages(messages) => {
-                    Offered::Messages(messages.into_iter().map(Into::into).collect())
-                }
-                Returned::Contents { mime_type } => Offered::Contents(ResourceContents {
-                    media_type: mime_type,
-                    ..ResourceContents::text("")
-                }),
-                Returned::Values(values) => Offered::Values(values),
-            };
+            let mut offered = Offered::from(offered);
             match check_offered(&toolkit, &name, uncounted, &mut offered) {
                 Err(failure) => text(&Refused::Failure(failure)),
                 Ok(()) => text(&completed(&offered)),
@@ -244,8 +235,22 @@ pub(crate) fn answer(request: Request) -> String {
         }
         Request::Redact { secrets, mut values } => {
             let secrets = redactor(secrets.iter().map(String::as_str));
-            values.iter_mut().for_each(|value| secrets.redact_json(value));
+            for value in &mut values {
+                secrets.redact_json(value);
+            }
             text(&values)
+        }
+    }
+}
+
+impl From<Returned> for Offered {
+    fn from(returned: Returned) -> Self {
+        match returned {
+            Returned::Messages(messages) => Self::Messages(messages.into_iter().map(Into::into).collect()),
+            Returned::Contents { mime_type } => {
+                Self::Contents(ResourceContents { media_type: mime_type, ..ResourceContents::text("") })
+            }
+            Returned::Values(values) => Self::Values(values),
         }
     }
 }

@@ -52,7 +52,7 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     assert!(problems.is_empty(), "the call does not fit {:?}:\n{}", definition.id, problems.join("\n"));
     match call.target().clone() {
         CallTarget::Tool(name) => of_tool(toolkit, &definition, call, &name),
-        CallTarget::Offer(target) => offers::dispatch(toolkit, definition, call, &target),
+        CallTarget::Offer(target) => offers::dispatch(toolkit, &definition, call, &target),
     }
 }
 

@@ -16,12 +16,12 @@ use crate::{Ctx, Prompt, Resource, Toolkit};
 #[track_caller]
 pub(super) fn dispatch(
     toolkit: &Toolkit,
-    definition: ToolkitDefinition,
+    definition: &ToolkitDefinition,
     call: Call,
     target: &OfferTarget,
 ) -> Outcome {
     let prepared =
-        prepare(&definition, target, call.arguments()).unwrap_or_else(|mistake| panic!("{mistake}"));
+        prepare(definition, target, call.arguments()).unwrap_or_else(|mistake| panic!("{mistake}"));
     let (name, arguments) = match &prepared {
         PreparedOffer::Run { name, arguments, .. } => (name.clone(), Value::Object(arguments.clone())),
         PreparedOffer::Values(_) | PreparedOffer::Failed(_) => (String::new(), Value::Null),
@@ -30,12 +30,12 @@ pub(super) fn dispatch(
     let outcome = match prepared {
         PreparedOffer::Failed(failure) => CallOutcome::of_failure(failure),
         PreparedOffer::Values(values) => {
-            CallOutcome::of_offered(&definition, &name, Ok(Offered::Values(values)), None)
+            CallOutcome::of_offered(definition, &name, Ok(Offered::Values(values)), None)
         }
         PreparedOffer::Run { arguments, .. } => {
             let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
             let result = run(toolkit, target, &name, arguments, ctx);
-            CallOutcome::of_offered(&definition, &name, result, platform.state().sign_in_failure())
+            CallOutcome::of_offered(definition, &name, result, platform.state().sign_in_failure())
         }
     };
     platform.into_outcome(outcome)

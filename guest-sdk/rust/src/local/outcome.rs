@@ -259,8 +259,12 @@ impl CallOutcome {
         match &mut self.result {
             Ok(ToolResult { text, structured, content, .. }) => {
                 secrets.redact_string(text);
-                structured.iter_mut().for_each(|value| secrets.redact_json(value));
-                content.iter_mut().for_each(|block| block.redact(secrets));
+                if let Some(value) = structured {
+                    secrets.redact_json(value);
+                }
+                for block in content {
+                    block.redact(secrets);
+                }
             }
             Err(failure) => secrets.redact_string(&mut failure.error),
         }
@@ -275,8 +279,12 @@ impl CallOutcome {
             Some(Offered::Values(values)) => values.iter_mut().for_each(|it| secrets.redact_string(it)),
             None => {}
         }
-        self.declared.iter_mut().for_each(|value| secrets.redact_json(value));
-        self.detail.iter_mut().for_each(|text| secrets.redact_string(text));
+        if let Some(value) = &mut self.declared {
+            secrets.redact_json(value);
+        }
+        if let Some(text) = &mut self.detail {
+            secrets.redact_string(text);
+        }
     }
 
     fn of_error(error: CallError, sign_in: Option<Failure>) -> Self {

@@ -84,8 +84,12 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         Ended::Returned(ToolResult { text, structured, content: blocks, messages }) => {
             redactor.redact_string(text);
             json(redactor, structured);
-            blocks.iter_mut().for_each(|block| block.redact(redactor));
-            messages.iter_mut().for_each(|message| message.redact(redactor));
+            for block in blocks {
+                block.redact(redactor);
+            }
+            for message in messages {
+                message.redact(redactor);
+            }
         }
         Ended::Refused(CallError::Tool(ToolError { message, retryable: _, data })) => {
             redactor.redact_string(message);

@@ -6,7 +6,8 @@ use url::Url;
 use url::form_urlencoded::{self, Serializer};
 
 use super::attachment::{basic_pair, form_encoded};
-use super::{COULD_NOT_SIGN_IN, Head, Network, Refusal};
+use super::step::COULD_NOT_SIGN_IN;
+use super::{Head, Network, Refusal};
 use crate::reply::{Failure, TokenProblem};
 use crate::test_host::is_token;
 use crate::{Auth, OAuth2ClientCredentials, limits};

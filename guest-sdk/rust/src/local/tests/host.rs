@@ -188,14 +188,14 @@ fn ingested_documents_are_found_and_have_no_secrets() {
 fn a_cached_value_ends_with_its_lifetime() {
     let swap = Tool::new("swap", async |_: NoArgs, ctx: Ctx| -> Result<String> {
         let before = ctx.cache().get("k").await?;
-        ctx.cache().set_for("k", "v", Duration::from_secs(60)).await?;
+        ctx.cache().set_for("k", "v", Duration::from_mins(1)).await?;
         Ok(before.unwrap_or_else(|| "gone".to_owned()))
     });
     let toolkit = bare().scope(Scope::Cache).tool(swap.description("d"));
 
     let first = dispatch(&toolkit, Call::new("swap"));
     let soon = dispatch(&toolkit, Call::new("swap").after(&first, Duration::from_secs(30)));
-    let late = dispatch(&toolkit, Call::new("swap").after(&soon, Duration::from_secs(60)));
+    let late = dispatch(&toolkit, Call::new("swap").after(&soon, Duration::from_mins(1)));
 
     assert_eq!([first.text(), soon.text(), late.text()], ["gone", "v", "gone"]);
     assert_eq!(late.cached("k"), Some("v"));
