@@ -54,6 +54,10 @@ check: (needs "fmt" "rustfmt") (needs "clippy" "clippy")
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
+# Show lines by crate and habits, against the last release or a revision: `just weigh REVISION`.
+weigh *revision:
+    @scripts/weigh {{ revision }}
+
 # Check licences, sources and bans of all crates (deny.toml); with their database, which is on GitHub: `just deny advisories`.
 deny *checks="bans licenses sources":
     [ -x .tools/bin/cargo-deny ] || cargo install cargo-deny --version 0.20.2 --locked --root .tools
@@ -156,6 +160,13 @@ install: install-guest-compiler
     scripts/install-node-packages
     scripts/install-python-packages
     scripts/install-speech
+
+# Run the tests of real clients with the newest versions of these, which a failure names; the lock files stay as they are.
+test-newest-clients: install build build-guests build-extractors
+    scripts/install-newest-clients {{ output }}/newest-clients | tee {{ output }}/newest-clients.txt
+    TEST_CLIENTS={{ absolute_path(output / "newest-clients") }} cargo test --workspace --test spec -- \
+        agents:: clients:: elicitation:: list_changed:: --skip slow_clients:: \
+        || { echo "the newest clients fail: $(paste -sd ',' {{ output }}/newest-clients.txt)" >&2; exit 1; }
 
 # Of tests alone: 650 MB.
 [private]

@@ -22,7 +22,8 @@ pub fn redaction(data: &[u8]) {
     check_text(&redactor, value, output);
     let middle = output.floor_char_boundary(output.len() / 2);
     for encoded in encodings(value) {
-        let whole = format!("{}{encoded}{}", &output[..middle], &output[middle..]);
+        // Apart from text with whose end it would be another escape.
+        let whole = format!("{}|{encoded}|{}", &output[..middle], &output[middle..]);
         let clean = redactor.redact(&whole);
         assert!(!holds(&clean, &encoded), "{encoded:?} remains of {value:?} in {clean:?}");
     }
@@ -76,6 +77,9 @@ fn encodings(value: &str) -> Vec<String> {
         twice[1..twice.len() - 1].to_owned(),
         url::form_urlencoded::byte_serialize(value.as_bytes()).collect(),
         utf8_percent_encode(value, UNRESERVED).to_string(),
+        value.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect(),
+        value.bytes().map(|byte| format!("%{byte:02x}")).collect(),
+        value.chars().map(|character| format!("&#{};", u32::from(character))).collect(),
         hex::encode(value),
         hex::encode_upper(value),
     ]

@@ -1,16 +1,18 @@
-//! Authorization: REST, GraphQL and MCP grant and deny the same operations.
+//! Authorization: REST and MCP grant and deny the same operations on toolkits; GraphQL grants a user's own
+//! documents.
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Kitbag, User, Wat, wat::Visibility};
 
-/// Expected result of each request: `yes` (allowed), `no` (403), `hidden` (as if the toolkit did not exist),
-/// `401`.
+/// Expected result of each request: `yes` (allowed), `no` (403), `hidden` (as if the toolkit or the document did
+/// not exist), `401`.
 ///
 /// The server has no upload; `reviews.rs` tests uploads.
 ///
-/// `ana` owns the toolkit; `ana` and `ben` are operators; `una` is an ordinary user; `-` sends no token.
+/// `ana` owns the toolkit, and the document of the GraphQL operations; `ana` and `ben` are operators; `una` is an
+/// ordinary user; `-` sends no token.
 /// `ownership.rs` tests the rights of operators.
 const TABLE: &str = "
                          private                      | shared
@@ -32,16 +34,18 @@ rest roll-back           yes     no      no      401  | yes     yes     no      
 rest version             yes     yes     no      401  | yes     yes     no      401
 rest failures            yes     yes     no      401  | yes     yes     no      401
 rest overview            yes     yes     no      401  | yes     yes     no      401
+rest audit               yes     yes     no      401  | yes     yes     no      401
+rest verify-audit        yes     yes     no      401  | yes     yes     no      401
 rest uploads             yes     yes     no      401  | yes     yes     no      401
 rest review              hidden  hidden  no      401  | hidden  hidden  no      401
 rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      401
 rest discard-upload      hidden  hidden  no      401  | hidden  hidden  no      401
 rest rotate              yes     yes     no      401  | yes     yes     no      401
-graphql list             yes     hidden  hidden  401  | yes     yes     yes     401
-graphql show             yes     hidden  hidden  401  | yes     yes     yes     401
-graphql set-secret       yes     hidden  hidden  401  | yes     yes     yes     401
-graphql unset-secret     yes     hidden  hidden  401  | yes     yes     yes     401
-graphql change-settings  yes     hidden  hidden  401  | yes     yes     yes     401
+graphql search           yes     hidden  hidden  401  | yes     hidden  hidden  401
+graphql document         yes     hidden  hidden  401  | yes     hidden  hidden  401
+graphql documents        yes     hidden  hidden  401  | yes     hidden  hidden  401
+graphql ingest           yes     yes     yes     401  | yes     yes     yes     401
+graphql delete           yes     hidden  hidden  401  | yes     hidden  hidden  401
 mcp list                 yes     hidden  hidden  401  | yes     yes     yes     401
 mcp call                 yes     hidden  hidden  401  | yes     yes     yes     401
 ";
@@ -97,6 +101,8 @@ impl Requester<'_> {
             "version" => (get, "/toolkits/wat/versions/1.0.0", no_body),
             "failures" => (get, "/failures", no_body),
             "overview" => (get, "/overview", no_body),
+            "audit" => (get, "/audit", no_body),
+            "verify-audit" => (get, "/audit/verification", no_body),
             "uploads" => (get, "/uploads", no_body),
             "review" => (get, "/uploads/none", no_body),
             "deploy-upload" => (Method::POST, "/uploads/none/deploy", NOTHING_REVIEWED.to_owned()),
@@ -115,18 +121,17 @@ impl Requester<'_> {
         }
     }
 
-    async fn graphql(&self, operation: &str) -> &'static str {
+    async fn graphql(&self, operation: &str, document: &str) -> &'static str {
         let query = match operation {
-            "list" => "{ toolkits { id secrets { name } config { key } } }",
-            "show" => "{ toolkit(id: \"wat\") { id } }",
-            "set-secret" => {
-                "mutation { setSecret(toolkit: \"wat\", name: \"KEY\", value: \"a-secret\") { name } }"
-            }
-            "unset-secret" => "mutation { unsetSecret(toolkit: \"wat\", name: \"KEY\") }",
-            "change-settings" => "mutation { setConfig(toolkit: \"wat\", values: {}) { key } }",
+            "search" => "{ search(query: \"wombat\") { results { document { id } } } }",
+            "document" => "query ($id: ID!) { document(id: $id) { id } }",
+            "documents" => "{ documents { nodes { id } } }",
+            "ingest" => "mutation { ingest(documents: [{ title: \"Mine\", text: \"Mine.\" }]) { ingested } }",
+            "delete" => "mutation ($id: ID!) { deleteDocument(id: $id) }",
             other => panic!("no operation {other}"),
         };
-        let answer = self.send(Method::POST, "/graphql", json!({ "query": query }).to_string()).await;
+        let question = json!({ "query": query, "variables": { "id": document } }).to_string();
+        let answer = self.send(Method::POST, "/graphql", question).await;
         if answer.status == StatusCode::UNAUTHORIZED {
             return "401";
         }
@@ -136,9 +141,8 @@ impl Requester<'_> {
             code if code == "NOT_FOUND" => return "hidden",
             other => panic!("{other} for {operation}"),
         }
-        let is_hidden =
-            answer["data"]["toolkits"] == json!([]) || answer["data"].get("toolkit") == Some(&Value::Null);
-        if is_hidden { "hidden" } else { "yes" }
+        let is_done = operation == "ingest" || answer["data"].to_string().contains(document);
+        if is_done { "yes" } else { "hidden" }
     }
 
     async fn mcp(&self, operation: &str) -> &'static str {
@@ -192,7 +196,12 @@ async fn who_may_do_what_is_the_same_over_every_interface() {
                 };
                 let found = match row[0] {
                     "rest" => requester.rest(row[1]).await,
-                    "graphql" => requester.graphql(row[1]).await,
+                    "graphql" => {
+                        // Again each time: one of the operations deletes it.
+                        let document = json!([{ "title": "Diary", "text": "The wombat sleeps." }]);
+                        let id = ana.ingest(document).await.remove(0);
+                        requester.graphql(row[1], &id).await
+                    }
                     _ => requester.mcp(row[1]).await,
                 };
                 let expected = row[2 + column];

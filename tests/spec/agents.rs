@@ -1,6 +1,7 @@
 //! Real coding agents. A program replaces their model, and prints the requests that the agent sends to it
 //! (`clients/agents`).
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -12,13 +13,13 @@ use url::Url;
 
 use crate::code_mode::with_code;
 use crate::harness::sign_in::PromptingProcess;
-use crate::harness::{Browser, Kitbag, SignIn, User, Wat, guests, root, run, within};
+use crate::harness::{Browser, Kitbag, SignIn, User, Wat, clients, guests, run, within};
 
 /// Schema with boolean subschemas, because of which some clients drop all tools of a server.
 const BOOLEANS: &str = r#"{"type":"object","properties":{"any":true,"none":{"items":false}}}"#;
 
 fn folder() -> PathBuf {
-    let folder = root().join("clients/agents");
+    let folder = clients().join("agents");
     assert!(folder.join("node_modules").is_dir(), "run `just install-agents`");
     folder
 }
@@ -89,20 +90,47 @@ async fn claude_at(url: Url, user: &User, model: &Model, home: &Path) {
     let servers = json!({ "kitbag": { "type": "http", "url": url, "headers": { "Authorization": bearer } } });
     let configuration = home.join("mcp.json");
     std::fs::write(&configuration, json!({ "mcpServers": servers }).to_string()).expect("a file");
-    let mut command = Command::new(program("claude"));
-    command
-        .args(["-p", "go", "--strict-mcp-config", "--allowedTools", "mcp__kitbag", "--mcp-config"])
-        .arg(configuration)
-        .current_dir(home)
-        .env("HOME", home)
-        .env("ANTHROPIC_BASE_URL", &model.url)
-        .env("ANTHROPIC_API_KEY", "none")
-        .env("ENABLE_TOOL_SEARCH", "false");
+    let mut command = claude_command(program("claude"), home);
+    command.args(["--strict-mcp-config", "--mcp-config"]).arg(configuration);
+    prompt_claude(command, model).await;
+}
+
+/// Creates a command of Claude Code, whose files are in `home`.
+fn claude_command(program: impl AsRef<OsStr>, home: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(home).env("HOME", home).env("BROWSER", "true");
     for off in ["DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] {
         command.env(off, "1");
     }
     command.stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+async fn prompt_claude(mut command: Command, model: &Model) {
+    command
+        .args(["-p", "go", "--allowedTools", "mcp__kitbag"])
+        .env("ANTHROPIC_BASE_URL", &model.url)
+        .env("ANTHROPIC_API_KEY", "none")
+        .env("ENABLE_TOOL_SEARCH", "false");
     run(command).await.succeeded();
+}
+
+/// Signs in as `ana` with `claude mcp login`, which wants a terminal. Returns the client id.
+async fn sign_claude_in(home: &Path, url: &str) -> String {
+    let mut add = claude_command(program("claude"), home);
+    add.args(["mcp", "add", "--transport", "http", "kitbag", url]);
+    run(add).await.succeeded();
+    let mut login = claude_command("script", home);
+    // The URL of the page has to be in one line.
+    let line = format!("stty cols 2000; '{}' mcp login kitbag", program("claude").display());
+    login.args(["-qec", &line, "/dev/null"]);
+    let mut login = PromptingProcess::start(login);
+    let page: Url = login.page().await.parse().expect("a URL");
+    let (_, answer) = Browser::default().sign_in(page.as_str(), "ana").await;
+    answer.assert_status(200);
+    login.finished().await.succeeded();
+    let id = page.query_pairs().find(|(name, _)| name == "client_id");
+    id.expect("a client id").1.into_owned()
 }
 
 #[tokio::test]
@@ -184,29 +212,16 @@ fn codex(home: &Path, model: &str, url: &str) -> Command {
 /// Signs in as `ana` with `codex mcp login`.
 async fn sign_codex_in(home: &Path, url: &str) {
     // The server ignores unknown scopes (RFC 6749, section 3.3).
-    let login = || {
-        let mut login = codex(home, "http://127.0.0.1", url);
-        login.args(["mcp", "login", "kitbag", "--scopes", "openid,profile"]);
-        PromptingProcess::start(login)
-    };
-    // The client id of Codex is the URL of a metadata document on the Internet. If the document cannot be
-    // reached, as on most test machines, the server says so, and Codex registers at the next sign-in.
-    let mut first = login();
-    let (_, answer) = Browser::default().sign_in(&first.page().await, "ana").await;
-    if answer.status == 200 {
-        first.finished().await.succeeded();
-    } else {
-        assert!(answer.text().contains("it will register here instead"), "{}", answer.text());
-        drop(first);
-        let mut second = login();
-        Browser::default().sign_in(&second.page().await, "ana").await.1.assert_status(200);
-        second.finished().await.succeeded();
-    }
+    let mut login = codex(home, "http://127.0.0.1", url);
+    login.args(["mcp", "login", "kitbag", "--scopes", "openid,profile"]);
+    let mut login = PromptingProcess::start(login);
+    Browser::default().sign_in(&login.page().await, "ana").await.1.assert_status(200);
+    login.finished().await.succeeded();
 }
 
 #[tokio::test]
 async fn codex_signs_in_has_every_tool_and_calls_them() {
-    let at = SignIn::local().await;
+    let at = SignIn::local_offline().await;
     at.deploy(guests::TEXT).await;
     let home = TempDir::new().expect("a scratch folder");
     let mut model =
@@ -225,6 +240,23 @@ async fn codex_signs_in_has_every_tool_and_calls_them() {
     }
     let result = told["results"][0].to_string();
     assert!(result.contains("+b"), "{result}");
+}
+
+/// Their ids are URLs of documents on the Internet, which they keep although the server cannot read them.
+#[tokio::test]
+async fn claude_code_signs_in_and_calls_tools_without_the_internet() {
+    let at = SignIn::local_offline().await;
+    at.deploy(guests::TEXT).await;
+    let home = TempDir::new().expect("a scratch folder");
+    let mut model =
+        Model::wanting(&json!([["mcp__kitbag__text__diff", { "before": "a\n", "after": "b\n" }]])).await;
+
+    let client_id = sign_claude_in(home.path(), &format!("{}/mcp", at.url())).await;
+    println!("its client id is {client_id}");
+    prompt_claude(claude_command(program("claude"), home.path()), &model).await;
+
+    let told = model.told(1).await;
+    assert!(told["results"][0].to_string().contains("+b"), "{told}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Tools that ask their user during a call: elicitation in form mode, in both protocol revisions.
 
+mod once;
+
 use http::Method;
 use serde_json::{Value, json};
 

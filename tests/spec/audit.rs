@@ -6,7 +6,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::fetch::loopback_allowed;
-use crate::harness::{Answer, Kitbag, User, Visitor, Wat, changing_routes, eventually, guests, kitbag, run};
+use crate::harness::{
+    Answer, CommandOutput, Kitbag, User, Visitor, Wat, changing_routes, eventually, guests, kitbag, run,
+};
 use crate::local_issuer::client;
 use crate::ui_review::wat;
 
@@ -14,7 +16,7 @@ use crate::ui_review::wat;
 const CANARY: &str = "canary-5ecret";
 
 /// Routes that change something without an audit entry, each with the reason.
-const NOT_RECORDED: [(&str, &str); 19] = [
+const NOT_RECORDED: [(&str, &str); 20] = [
     ("PATCH /toolkits/id/config", "a user's own settings, which are no credentials"),
     ("POST /ui/toolkits/id/settings", "the same"),
     ("POST /toolkits/id/hide", "what a user's own clients list"),
@@ -27,7 +29,8 @@ const NOT_RECORDED: [(&str, &str); 19] = [
     ("POST /ui/toolkits/id/tools/tool", "the same"),
     ("POST /mcp", "calls, which have records"),
     ("POST /mcp/", "the same"),
-    ("POST /documents/file", "a user's own document"),
+    ("POST /graphql", "a user's own documents"),
+    ("POST /documents/file", "the same"),
     ("POST /ui/documents/new", "the same"),
     ("POST /ui/documents/file", "the same"),
     ("POST /ui/documents/id/delete", "the same"),
@@ -149,11 +152,6 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     steps.step("PUT /toolkits/id/secrets/name", &["secret.set_for_everyone"], set).await;
     let unset = async { ana.delete("/toolkits/wat/secrets/KEY?for-everyone=true").await };
     steps.step("DELETE /toolkits/id/secrets/name", &["secret.unset_for_everyone"], unset).await;
-    let mutation =
-        format!("mutation {{ setSecret(toolkit: \"wat\", name: \"KEY\", value: \"{CANARY}\") {{ name }} }}");
-    let mutation = json!({ "query": mutation }).to_string();
-    let mutation = async { una.send(Method::POST, "/graphql", "application/json", mutation).await };
-    steps.step("POST /graphql", &["secret.set"], mutation).await;
     kitbag.deploy_as(&ana, guests::NEEDS_SECRET.bytes()).await;
     let link = link(&una).await;
     let http = kitbag.anonymous();
@@ -540,6 +538,73 @@ async fn the_command_shows_the_log_and_doctor_finds_what_was_changed() {
         said.contains("chains of the audit log are broken") && said.contains("entry 2 was changed"),
         "{said}"
     );
+}
+
+/// Changes of the database that need no hash to be computed, and the fault that each causes.
+const TAMPERINGS: [(&str, &str); 5] = [
+    (
+        "DELETE FROM audit WHERE sequence > 2;
+         UPDATE audit_chains SET newest = 2, newest_hash = (SELECT hash FROM audit WHERE sequence = 2)",
+        "the record of its ends was changed",
+    ),
+    (
+        "UPDATE audit_chains SET removed = 2, removed_hash = (SELECT hash FROM audit WHERE sequence = 2);
+         DELETE FROM audit WHERE sequence <= 2",
+        "the record of its ends was changed",
+    ),
+    ("DELETE FROM audit WHERE sequence = 2", "the entries 2 to 2 were removed"),
+    (
+        "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash",
+        "the record of its ends was changed",
+    ),
+    ("DELETE FROM audit; DELETE FROM audit_chains", "the list of chains was changed"),
+];
+
+#[tokio::test]
+async fn what_is_removed_from_an_end_from_the_middle_or_altogether_is_found_by_doctor_and_over_http() {
+    for (tampering, fault) in TAMPERINGS {
+        let server = server().await;
+        let ana = server.as_user("ana");
+        ana.deploy(wat("1.0.0").component()).await.assert_status(201);
+        for _ in 0..3 {
+            ana.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+        }
+        let last = entries(&ana, "limit=1").await.remove(0);
+        let shown = verify(&server, &[]).await.succeeded();
+        let end = format!("  newest:  4, with the hash {}\n", text(&last, "hash"));
+        assert!(
+            shown.contains("Entries that are as they were written: 4.") && shown.contains(&end),
+            "{shown}"
+        );
+
+        let stopped = server.stop().await;
+        let doctor = async || {
+            let data = stopped.data().to_str().expect("UTF-8").to_owned();
+            run(kitbag(["doctor", "--data", &data])).await
+        };
+        assert!(doctor().await.stdout.contains("entries of the audit log: 4"));
+        stopped.alter(tampering).await;
+        let found = doctor().await;
+        assert!(found.code == Some(5) && found.stdout.contains(fault), "{tampering}: {found:?}");
+
+        let server = stopped.start().await;
+        let found = verify(&server, &[]).await;
+        assert!(found.code == Some(5) && found.stdout.contains("problem: "), "{tampering}: {found:?}");
+        let ana = server.as_user("ana");
+        ana.put("/toolkits/wat/secrets/KEY", CANARY).await.assert_status(200);
+        let found = verify(&server, &["-o", "json"]).await;
+        let document: Value = serde_json::from_str(&found.stdout).expect("JSON");
+        assert!(found.code == Some(5) && document["faults"][0]["what"].is_string(), "{tampering}: {found:?}");
+        assert_eq!(ana.get("/audit/verification").await.json(), document);
+    }
+}
+
+/// Runs `kitbag audit --verify` as the operator `ana`.
+async fn verify(server: &Kitbag, further: &[&str]) -> CommandOutput {
+    let url = server.base_url().to_string();
+    let mut command = kitbag(["audit", "--verify", "--server", &url].iter().chain(further));
+    command.env("KITBAG_TOKEN", server.as_user("ana").token());
+    run(command).await
 }
 
 #[tokio::test]

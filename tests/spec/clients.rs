@@ -12,12 +12,12 @@ use tokio::join;
 use tokio::process::Command;
 
 use crate::harness::sign_in::{PromptingProcess, access_tokens_expire};
-use crate::harness::{Browser, Kitbag, Revision, SignIn, User, guests, root, run};
+use crate::harness::{Browser, Kitbag, Revision, SignIn, User, clients, guests, run};
 
 impl User {
     /// Lists the tools and calls one, with a client in a separate process. Returns the client's output.
     async fn call_with_client(&self, kitbag: &Kitbag, era: &str, tool: &str, arguments: Value) -> Value {
-        let clients = root().join("clients");
+        let clients = clients();
         assert!(clients.join("node_modules").is_dir(), "run `just install`");
         let mut command = Command::new("node");
         command
@@ -160,7 +160,7 @@ fn endpoint(at: &SignIn) -> String {
 
 /// Runs a client from the folder `clients`, signs in for it as `ana`, and returns the JSON that it prints.
 async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
-    let clients = root().join("clients");
+    let clients = clients();
     assert!(clients.join(installed).exists(), "run `just install`");
     client.current_dir(clients);
     let mut client = PromptingProcess::start(client);
@@ -179,7 +179,7 @@ async fn signs_in(at: &SignIn, mut client: Command, installed: &str) -> Value {
 
 /// Command for the Inspector in a terminal: without one it does not ask the user to sign in.
 fn inspector(at: &SignIn, home: &Path, options: &str) -> Command {
-    let folder = root().join("clients/inspector/node_modules/.bin");
+    let folder = clients().join("inspector/node_modules/.bin");
     assert!(folder.join("node").exists(), "run `just install`");
     let path = std::env::var("PATH").expect("there is a PATH");
     let call = format!(

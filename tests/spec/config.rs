@@ -85,6 +85,7 @@ async fn what_was_set_of_a_key_that_is_not_declared_any_more_can_be_unset() {
 #[tokio::test]
 async fn a_change_is_made_whole_or_refused_with_everything_that_is_wrong() {
     let (_kitbag, ana) = hostile().await;
+    ana.patch(CONFIG, &json!({ "limit": 7 })).await.assert_status(200);
 
     let refused = ana
         .patch(
@@ -97,12 +98,15 @@ async fn a_change_is_made_whole_or_refused_with_everything_that_is_wrong() {
     let problems = refused.problems();
     let paths: Vec<_> = problems.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(paths, ["adult", "gone", "language", "limit", "order"]);
+    assert!(problems[1].1.contains("is not a setting"), "{problems:?}");
     assert!(problems[2].1.contains("looks like a secret") && problems[2].1.contains("kitbag secret set"));
     assert!(problems[4].1.contains("newest, oldest"), "{problems:?}");
     assert!(!String::from_utf8_lossy(&refused.body).contains(TOKEN));
 
     ana.patch(CONFIG, &json!({ "language": "de", "order": "random" })).await.assert_status(422);
-    assert_eq!(ana.get(CONFIG).await.json()["language"]["value"], json!(null), "half of it was kept");
+    let kept = ana.get(CONFIG).await.json();
+    assert_eq!(kept["language"]["value"], json!(null), "half of it was kept");
+    assert_eq!(kept["limit"]["value"], 7, "what was set before is as it was");
 }
 
 #[tokio::test]

@@ -180,7 +180,7 @@ async fn what_is_refused_is_explained_and_nothing_is_made_of_it() {
     fs::set_permissions(&other_key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("it is ours");
     services.write_settings(&other_key);
     let refused = services.copy(&[]).await;
-    refused.assert_failed("was not given the master keys of all secrets");
+    refused.assert_failed("was not given all master keys");
     refused.assert_failed("which seals 1 of them");
     services.write_settings(&services.path("old/master-key"));
 

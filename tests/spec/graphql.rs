@@ -352,6 +352,13 @@ async fn answers_are_json_and_kept_by_nobody() {
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert_eq!(answer.json(), json!({ "data": { "me": { "userId": "ana" } } }));
+    let who = "{ me { userId isOperator } }";
+    for (user, me) in [
+        (&ana, json!({ "userId": "ana", "isOperator": false })),
+        (&kitbag.as_operator(), json!({ "userId": "local", "isOperator": true })),
+    ] {
+        assert_eq!(user.ask(who, json!({})).await, json!({ "me": me }));
+    }
     for content_type in
         ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]
     {

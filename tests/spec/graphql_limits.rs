@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::harness::{Kitbag, User, Wat};
+use crate::harness::{Kitbag, User};
 
 async fn post(user: &User, body: impl Into<bytes::Bytes>) -> crate::harness::Answer {
     user.send(Method::POST, "/graphql", "application/json", body).await
@@ -50,21 +50,19 @@ async fn a_request_that_asks_for_too_much_is_refused_with_a_code() {
 }
 
 #[tokio::test]
-async fn the_schemas_of_an_answer_are_bounded() {
+async fn the_texts_of_an_answer_are_bounded() {
     let kitbag = Kitbag::start().await;
-    let numbers: Vec<_> = (0..4000).collect();
-    let input = json!({ "type": "object", "properties": { "number": { "enum": numbers } } }).to_string();
-    let toolkit = Wat { input: Some(&input), ..Wat::default() };
-    kitbag.as_operator().deploy(toolkit.component()).await.assert_status(201);
     let ana = kitbag.as_user("ana");
-    let asking = |fields: &str| format!("{{ toolkit(id: \"wat\") {{ tools {{ {fields} }} }} }}");
+    let text = ["word"; 40_000].join(" ");
+    let ids = ana.ingest(json!([{ "title": "Long", "text": text }])).await;
+    let asking = |fields: &str| format!("{{ document(id: \"{}\") {{ {fields} }} }}", ids[0]);
 
-    let one = ana.ask(&asking("inputSchema"), json!({})).await;
+    let one = ana.ask(&asking("text"), json!({})).await;
 
-    assert_eq!(one["toolkit"]["tools"][0]["inputSchema"]["properties"]["number"]["enum"][3999], 3999);
-    let many = ana.ask_for_error(&asking(&aliases(100, "inputSchema")), json!({})).await;
-    many.assert("LIMIT", "texts and schemas of one request");
-    let more = ana.ask_for_error(&asking(&aliases(150, "inputSchema")), json!({})).await;
+    assert_eq!(one["document"]["text"], text);
+    let many = ana.ask_for_error(&asking(&aliases(100, "text")), json!({})).await;
+    many.assert("LIMIT", "texts of one request");
+    let more = ana.ask_for_error(&asking(&aliases(150, "text")), json!({})).await;
     more.assert("LIMIT", "The request costs");
 }
 

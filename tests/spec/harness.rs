@@ -84,6 +84,11 @@ pub(crate) use kitbag_net::certificate::testing as certificates;
 
 use std::path::PathBuf;
 
+/// Folder with real clients: `clients`, or a copy with their newest versions (`just test-newest-clients`).
+pub(crate) fn clients() -> PathBuf {
+    std::env::var_os("TEST_CLIENTS").map_or_else(|| root().join("clients"), PathBuf::from)
+}
+
 /// Path of the workspace root.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")

@@ -13,11 +13,14 @@ use self::client::{
     CALLBACK, VERIFIER, consent, fetch_document, get_as, header_of, metadata_url, parameter, post, post_with,
     redeem, refresh, register, request, text,
 };
-use crate::harness::{Kitbag, User};
+use crate::harness::{Http, Kitbag, Terminal, User};
 
 #[tokio::test]
 async fn a_client_gets_from_the_url_to_a_call_and_on() {
-    let kitbag = Kitbag::start().await;
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.refresh_grace = "0s".parse().expect("a duration");
+    })
+    .await;
     let http = kitbag.anonymous();
 
     let challenge = http.get("/toolkits").await.assert_status(401);
@@ -53,7 +56,7 @@ async fn a_client_gets_from_the_url_to_a_call_and_on() {
     let renewed = refresh(&http, &client_id, text(&tokens, "refresh_token")).await.assert_status(200).json();
     User::new(http.clone(), text(&renewed, "access_token")).get("/toolkits").await.assert_status(200);
     let last = refresh(&http, &client_id, text(&renewed, "refresh_token")).await.assert_status(200).json();
-    // Reuse of a refresh token that was replaced twice revokes the grant.
+    // Reuse of a refresh token whose successor was used revokes the grant.
     for spent in [&tokens, &last] {
         let refused = refresh(&http, &client_id, text(spent, "refresh_token")).await.assert_status(400);
         assert_eq!(refused.json()["error"], "invalid_grant");
@@ -63,6 +66,35 @@ async fn a_client_gets_from_the_url_to_a_call_and_on() {
     for secret in [&code, text(&tokens, "refresh_token"), text(&renewed, "access_token"), VERIFIER] {
         assert!(!kitbag.log().text().contains(secret));
     }
+}
+
+#[tokio::test]
+async fn a_server_on_loopback_is_localhost_as_well() {
+    let kitbag = Kitbag::start().await;
+    let own = kitbag.base_url().as_str().trim_end_matches('/').to_owned();
+    let port = kitbag.base_url().port().expect("a port");
+
+    for name in ["127.0.0.1", "localhost"] {
+        let url = format!("http://{name}:{port}");
+        let http = Http::new(url.parse().expect("a URL"));
+        for path in ["/mcp", "/mcp/", "/toolkits"] {
+            let challenge = http.send(Method::POST, path, HeaderMap::new(), "{}").await.assert_status(401);
+            let resource = fetch_document(&http, metadata_url(&challenge)).await;
+            assert_eq!(resource["resource"], format!("{url}/mcp"));
+            assert_eq!(resource["authorization_servers"], json!([own]), "there is one issuer");
+        }
+        // Commands compare all URLs, and send the resource that the metadata names.
+        let terminal = Terminal::at(&url);
+        terminal.login("ana").await;
+        terminal.run(&["toolkit", "list"]).await.succeeded();
+    }
+    let by_name = Http::new(format!("http://localhost:{port}").parse().expect("a URL"));
+    for path in ["/ui/documents?q=a", "/oauth/authorize?client_id=a"] {
+        // The cookies and the consent page have one name.
+        let moved = by_name.get(path).await.assert_status(307);
+        assert_eq!(moved.header("location"), Some(&*format!("{own}{path}")));
+    }
+    by_name.send(Method::POST, "/oauth/token", HeaderMap::new(), "").await.assert_status(421);
 }
 
 #[tokio::test]

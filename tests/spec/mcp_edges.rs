@@ -2,7 +2,7 @@
 
 use http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_REQUEST_HEADERS,
-    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CONTENT_TYPE, ORIGIN, RETRY_AFTER,
+    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, ORIGIN, RETRY_AFTER,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
@@ -331,6 +331,46 @@ async fn a_header_that_contradicts_the_body_is_refused() {
     misnamed.assert_rpc_error(400, -32020);
     let without_region = ana.post_mcp("tools/call", Some("conformance__test_headers"), params).await;
     without_region.assert_rpc_error(400, -32020);
+
+    // The older revisions and the handshake do without the header, but proxies that know it go by it.
+    let older = kitbag.as_user("ana").speaking(Revision::Older).await;
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": { "elicitation": {} },
+        "clientInfo": { "name": "spec", "version": "1" },
+    } });
+    let initialize = initialize.to_string();
+    for (body, right, wrong) in
+        [(None, "tools/list", "tools/call"), (Some(&*initialize), "initialize", "tools/list")]
+    {
+        older.send_odd(&kitbag, header("mcp-method", wrong), body).await.assert_rpc_error(400, -32020);
+        older.send_odd(&kitbag, header("mcp-method", right), body).await.assert_status(200);
+        ana.send_odd(&kitbag, header("mcp-method", wrong), body).await.assert_rpc_error(400, -32020);
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_refused_by_name_on_every_route() {
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    let encoded = |encoding| {
+        HeaderMap::from_iter([
+            (CONTENT_ENCODING, HeaderValue::from_static(encoding)),
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        ])
+    };
+
+    for path in ["/mcp", "/mcp/", "/graphql", "/toolkits", "/oauth/register", "/oauth/token", "/nothing"] {
+        for encoding in ["gzip", "br", "identity, gzip"] {
+            let refused = kitbag.anonymous().send(Method::POST, path, encoded(encoding), "{}").await;
+            let refused = refused.assert_status(415);
+            assert_eq!(refused.header("accept-encoding"), Some("identity"), "{path}");
+            assert!(refused.text().contains("without Content-Encoding"), "{path}: {}", refused.text());
+        }
+    }
+    for plain in ["identity", "Identity", ""] {
+        ana.send_odd(&kitbag, set(CONTENT_ENCODING, plain), None).await.assert_status(200);
+    }
 }
 
 #[tokio::test]

@@ -153,7 +153,7 @@ async fn an_answer_that_is_not_read_keeps_its_place_and_counts_as_it_is_written(
     ana.ask("{ me { userId } }", json!({})).await;
     let twice = format!("{{ a: document(id: \"{id}\") {{ text }} b: document(id: \"{id}\") {{ text }} }}");
     drop(unread);
-    ana.ask_for_error(&twice, json!({})).await.assert("LIMIT", "texts and schemas of one request");
+    ana.ask_for_error(&twice, json!({})).await.assert("LIMIT", "texts of one request");
 }
 
 #[tokio::test]

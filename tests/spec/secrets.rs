@@ -74,15 +74,23 @@ async fn another_users_secret_is_not_there() {
 
 #[tokio::test]
 async fn a_list_has_names_and_no_value_and_no_route_returns_one() {
-    let (_kitbag, ana) = probe().await;
-    ana.set_secret("probe", "API_KEY", VALUE).await;
+    let (kitbag, ana) = probe().await;
+    let is_set = async || {
+        let listed = ana.get("/toolkits/probe/secrets").await.assert_status(200);
+        assert!(!listed.text().contains(VALUE), "{}", listed.text());
+        let first = listed.json()[0].take();
+        assert_eq!(first["name"], "API_KEY");
+        first["set"].clone()
+    };
 
-    let listed = ana.get("/toolkits/probe/secrets").await.assert_status(200);
-    let one = ana.get("/toolkits/probe/secrets/API_KEY").await;
+    let stored = ana.put("/toolkits/probe/secrets/API_KEY", VALUE).await.assert_status(200);
 
-    assert_eq!((&listed.json()[0]["name"], &listed.json()[0]["set"]), (&json!("API_KEY"), &json!(true)));
-    assert!(!String::from_utf8_lossy(&listed.body).contains(VALUE));
-    assert_eq!(one.status, 405);
+    assert_eq!(stored.json(), json!({ "name": "API_KEY", "redacted": true }));
+    assert_eq!(is_set().await, true);
+    assert_eq!(ana.get("/toolkits/probe/secrets/API_KEY").await.status, 405);
+    ana.delete("/toolkits/probe/secrets/API_KEY").await.assert_status(204);
+    assert_eq!(is_set().await, false);
+    assert!(!kitbag.log().text().contains(VALUE));
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! Private toolkits: only the owner can see and call them.
+//! Who sees a toolkit, and what they see of it: only the owner sees and calls a private one.
 
 use serde_json::json;
 
-use crate::harness::{Kitbag, Revision, guests};
+use crate::harness::{Kitbag, Revision, Wat, guests, wat::Visibility};
 
 #[tokio::test]
 async fn a_private_toolkit_does_not_exist_for_anybody_but_its_owner() {
@@ -59,4 +59,54 @@ async fn a_shared_toolkit_is_for_everybody() {
     for name in ["local", "ana", "ben"] {
         assert_eq!(kitbag.as_user(name).call("hints__plain", json!({})).await.text(), "plain");
     }
+}
+
+#[tokio::test]
+async fn a_toolkit_shows_whose_it_is_what_it_reaches_its_versions_and_its_tools() {
+    let kitbag = Kitbag::start().await;
+    let (owner, ana) = (kitbag.as_operator(), kitbag.as_user("ana"));
+    let input = r#"{"type":"object","properties":{"city":{"type":"string"}}}"#;
+    let output = r#"{"type":"object","properties":{"ok":{"type":"boolean"}}}"#;
+    let first = Wat {
+        version: "1.0.0",
+        scopes: &["svc:search"],
+        input: Some(input),
+        output: Some(output),
+        ..Wat::default()
+    };
+    owner.deploy(first.component()).await.assert_status(201);
+    let second = Wat { version: "1.1.0", egress: &["a.example"], ..first };
+    let component = second.component();
+    let deployed = owner.deploy(component.clone()).await.assert_status(201).json();
+
+    let shown = ana.get("/toolkits/wat").await.assert_status(200).json();
+
+    assert_eq!((&shown["owner"], &shown["liveVersion"]), (&json!("local"), &json!("1.1.0")));
+    let manifest = &shown["manifest"];
+    assert_eq!((&manifest["egress"], &manifest["scopes"]), (&json!(["a.example"]), &json!(["svc:search"])));
+    let versions = shown["versions"].as_array().expect("a list");
+    let numbers: Vec<_> = versions.iter().map(|version| version["version"].as_str()).collect();
+    assert_eq!(numbers, [Some("1.1.0"), Some("1.0.0")]);
+    for (field, value) in [
+        ("deployedBy", json!("local")),
+        ("digest", deployed["digest"].clone()),
+        ("size", json!(component.len())),
+        ("changes", json!({ "added": ["egress a.example"], "removed": [] })),
+    ] {
+        assert_eq!(versions[0][field], value, "{field}");
+    }
+    let (tool, listed) = (&manifest["tools"][0], &ana.tools().await[0]);
+    assert_eq!(tool["inputSchema"]["properties"]["city"]["type"], "string");
+    assert_eq!(tool["outputSchema"]["properties"]["ok"]["type"], "boolean");
+    for member in ["inputSchema", "outputSchema", "annotations"] {
+        assert_eq!(tool[member], listed[member], "{member}");
+    }
+    assert_eq!(
+        tool["annotations"],
+        json!({ "readOnlyHint": true, "destructiveHint": false, "openWorldHint": false })
+    );
+
+    let private = Wat { version: "2.0.0", visibility: Visibility::Private, ..second };
+    owner.deploy(private.component()).await.assert_status(201);
+    ana.get("/toolkits/wat").await.assert_problem(404, "no toolkit");
 }

@@ -10,6 +10,8 @@ use extractor_text::{Flow, Outline, Syntax, article, outline, tags};
 const MAX_DEPTH: usize = 512;
 /// Maximum number of unclosed formatting elements, such as `<b>`. Each further block gets a copy of all of them.
 const MAX_FORMATTING: usize = 50;
+/// Maximum work of escaping a page ([`Outline::escaping`]); more is read without its tree.
+const MAX_ESCAPING: u64 = 1 << 29;
 /// Maximum number of elements in a page for which the article is searched.
 const MAX_ELEMENTS: usize = 200_000;
 
@@ -45,7 +47,7 @@ struct Article {
 
 /// Reads the article of a page, if it has one.
 fn article(page: &str, outline: &Outline) -> Option<Article> {
-    if outline.depth > MAX_DEPTH || outline.formatting > MAX_FORMATTING {
+    if outline.depth > MAX_DEPTH || outline.formatting > MAX_FORMATTING || outline.escaping > MAX_ESCAPING {
         return None;
     }
     let config = Config { max_elements_to_parse: MAX_ELEMENTS, ..Config::default() };

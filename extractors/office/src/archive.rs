@@ -11,8 +11,12 @@ use crate::bindings::exports::kitbag::extractor::extraction::ExtractError;
 
 /// Maximum size of one unpacked part, in bytes; what is beyond is not read.
 const MAX_PART_BYTES: u64 = 64 << 20;
-/// Maximum size of all parts that are unpacked, in bytes.
+/// Maximum size of all parts that are unpacked, in bytes: a base, and as much again for each byte of the archive.
+const BASE_UNPACKED_BYTES: u64 = 32 << 20;
+const UNPACKED_FOR_BYTE: u64 = 64;
 const MAX_UNPACKED_BYTES: u64 = 256 << 20;
+/// What a part counts at least, in bytes: a book may name a small one as often as it has room for names.
+const MIN_PART_BYTES: u64 = 4 << 10;
 
 /// Maximum length of an XML declaration, in bytes.
 const MAX_DECLARATION_BYTES: usize = 256;
@@ -20,7 +24,8 @@ const MAX_DECLARATION_BYTES: usize = 256;
 /// An open archive.
 pub(crate) struct Archive {
     zip: ZipArchive<Cursor<Vec<u8>>>,
-    /// Bytes that may still be unpacked.
+    /// Bytes that may be unpacked, and that still may.
+    limit: u64,
     left: u64,
     was_cut: bool,
 }
@@ -28,8 +33,10 @@ pub(crate) struct Archive {
 impl Archive {
     /// Reads the directory of an archive.
     pub(crate) fn open(file: Vec<u8>) -> Result<Self, ExtractError> {
+        let limit = BASE_UNPACKED_BYTES.saturating_add(UNPACKED_FOR_BYTE.saturating_mul(file.len() as u64));
+        let limit = limit.min(MAX_UNPACKED_BYTES);
         let zip = ZipArchive::new(Cursor::new(file)).map_err(explain)?;
-        Ok(Self { zip, left: MAX_UNPACKED_BYTES, was_cut: false })
+        Ok(Self { zip, limit, left: limit, was_cut: false })
     }
 
     /// Returns whether there is a part of this name.
@@ -52,21 +59,35 @@ impl Archive {
 
     /// Unpacks a part of XML, in whatever encoding, as far as the limits permit. Returns `None` if there is none.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ExtractError> {
+        if self.left == 0 {
+            self.was_cut = true;
+            return Ok(None);
+        }
+        let limit = self.part_limit().min(self.left);
         let part = match self.zip.by_name(name) {
             Ok(part) => part,
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(explain(error)),
         };
-        let limit = MAX_PART_BYTES.min(self.left);
         let mut bytes = Vec::new();
         let outcome = part.take(limit).read_to_end(&mut bytes);
-        self.left -= bytes.len() as u64;
+        self.count((bytes.len() as u64).max(MIN_PART_BYTES));
         self.was_cut |= bytes.len() as u64 == limit;
         match outcome {
             // What was unpacked of a damaged part is used.
             Err(error) if bytes.is_empty() => Err(explain(ZipError::Io(error))),
             _ => Ok(Some(decode(bytes))),
         }
+    }
+
+    /// Bytes that one part may have, so that others can be read after it.
+    fn part_limit(&self) -> u64 {
+        MAX_PART_BYTES.min(self.limit / 2)
+    }
+
+    /// Counts bytes that were made of a part as if they had been unpacked.
+    pub(crate) fn count(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
     }
 
     /// Returns whether more could not be unpacked.
@@ -77,10 +98,8 @@ impl Archive {
     /// Returns the error of a file of which a part was cut.
     pub(crate) fn excess(&self) -> Option<ExtractError> {
         self.was_cut.then(|| {
-            ExtractError::Unsupported(format!(
-                "a part of more than {} MiB when unpacked",
-                MAX_PART_BYTES >> 20
-            ))
+            let limit = self.part_limit() >> 20;
+            ExtractError::Unsupported(format!("a part of more than {limit} MiB when unpacked"))
         })
     }
 

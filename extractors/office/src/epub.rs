@@ -29,7 +29,13 @@ pub(crate) fn read(mut archive: Archive) -> Result<Extracted, ExtractError> {
             return Err(ExtractError::Encrypted);
         }
         match archive.text(&path) {
-            Ok(page) => flow.page(&doctype::expanded(&page.unwrap_or_default()), Syntax::Xml),
+            Ok(Some(page)) => {
+                let expanded = doctype::expanded(&page);
+                archive.count(expanded.len().saturating_sub(page.len()) as u64);
+                flow.page(&expanded, Syntax::Xml);
+            }
+            Ok(None) if archive.was_cut() => break,
+            Ok(None) => {}
             Err(error) => failure = failure.or(Some(error)),
         }
     }

@@ -3,6 +3,7 @@
 #![cfg(target_family = "wasm")]
 
 mod annotations;
+mod budget;
 mod characters;
 mod collector;
 mod columns;
@@ -13,12 +14,14 @@ mod text_string;
 mod title;
 
 use bindings::exports::kitbag::extractor::extraction::{ExtractError, Extracted, Guest};
+use budget::{Budget, Extent};
 use collector::Collector;
 use extractor_text::{MAX_TEXT_BYTES, cut};
-use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::object::Dict;
+use hayro_interpret::hayro_syntax::page::{Page, Resources};
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::kurbo::{Affine, Rect};
-use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
+use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret, interpret_page};
 
 /// What programs show of a page whose area is empty.
 const US_LETTER: Rect = Rect::new(0.0, 0.0, 612.0, 792.0);
@@ -29,27 +32,48 @@ pub struct PdfExtractor;
 impl Guest for PdfExtractor {
     fn extract(file: Vec<u8>) -> Result<Extracted, ExtractError> {
         // Many files are encrypted with an empty password: they can be read, but printing may be restricted.
+        let bytes = file.len();
         let document = Pdf::new(file).map_err(explain)?;
         if document.pages().is_empty() {
             return Err(ExtractError::Damaged("it has no pages".to_owned()));
         }
-        let (text, unknown) = text(&document);
+        let Read { text, unknown, is_whole } = read(&document, bytes);
         if text.trim().is_empty() && unknown > 0 {
             let what = "fonts that do not say which characters they show, so that its text cannot be told";
             return Err(ExtractError::Unsupported(what.to_owned()));
         }
-        let (text, truncated) = cut(&text);
+        if text.trim().is_empty() && !is_whole {
+            let what =
+                "pages that draw the same again and again, which takes too long for a file of its size";
+            return Err(ExtractError::Unsupported(what.to_owned()));
+        }
+        let (text, was_cut) = cut(&text);
+        let truncated = was_cut || !is_whole;
         Ok(Extracted { title: title::read(&document), text, truncated })
     }
 }
 
-/// Reads pages until the text is long enough. Also returns how many glyphs stand for nobody knows what.
-fn text(document: &Pdf) -> (String, usize) {
+/// What was read of the pages.
+struct Read {
+    text: String,
+    /// How many glyphs stand for nobody knows what.
+    unknown: usize,
+    /// Whether all that the pages draw was read, apart from what is too long.
+    is_whole: bool,
+}
+
+/// Reads pages of a file of this many bytes, until the text is long enough or the work is too much.
+fn read(document: &Pdf, bytes: usize) -> Read {
     let cache = InterpreterCache::new();
-    let (mut text, mut unknown) = (String::new(), 0);
-    let mut fonts = characters::Fonts::default();
-    for page in document.pages().iter() {
+    let (mut text, mut unknown, mut is_whole) = (String::new(), 0, true);
+    let (mut fonts, mut budget) = (characters::Fonts::default(), Budget::of(bytes));
+    for (number, page) in document.pages().iter().enumerate() {
         if text.len() > MAX_TEXT_BYTES {
+            break;
+        }
+        let extent = budget.take(page, number);
+        is_whole &= extent == Extent::Whole;
+        if extent == Extent::Nothing {
             break;
         }
         let mut collector = Collector::new(bounds(page), &mut fonts);
@@ -60,14 +84,19 @@ fn text(document: &Pdf) -> (String, usize) {
             document.xref(),
             InterpreterSettings::default(),
         );
-        interpret_page(page, &mut context, &mut collector);
+        if extent == Extent::Whole {
+            interpret_page(page, &mut context, &mut collector);
+        } else {
+            let resources = Resources { x_objects: Dict::empty(), ..page.resources().clone() };
+            interpret(page.typed_operations(), &resources, &mut context, &mut collector);
+        }
         unknown += collector.unknown;
         let shown = layout::write(collector.glyphs);
         let annotations = annotations::read(page, &shown);
         append(&mut text, &shown);
         append(&mut text, &annotations);
     }
-    (text, unknown)
+    Read { text, unknown, is_whole }
 }
 
 fn bounds(page: &Page<'_>) -> Rect {

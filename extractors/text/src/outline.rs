@@ -37,6 +37,9 @@ pub struct Outline {
     pub depth: usize,
     /// Maximum number of formatting elements that are open at the same time, as far as the tags show it.
     pub formatting: usize,
+    /// Work of writing the page's tree as HTML: html5ever scans the rest of a text for each character that it escapes, so
+    /// the sum over blocks and attributes of their length in bytes, times the number of such characters.
+    pub escaping: u64,
     /// Where each line of the text is.
     locations: Vec<Location>,
     surroundings: Surroundings,
@@ -159,5 +162,20 @@ mod tests {
         let outline = read(&tags::bounded(page, Syntax::Html), Syntax::Html);
 
         assert_eq!((outline.title.as_str(), outline.text.as_str()), ("Tides", "The moon pulls.\n"));
+    }
+
+    #[test]
+    fn the_work_of_escaping_is_counted_for_each_block_and_attribute() {
+        let of = |page: &str| read(&tags::bounded(page, Syntax::Html), Syntax::Html).escaping;
+
+        assert_eq!(of("<p>words <b>without</b> any"), 0);
+        assert_eq!(of(&format!("<p>{}", "&".repeat(10))), 100);
+        assert_eq!(of(&"<p>&&&&&".repeat(2)), 50, "blocks are escaped one by one");
+        assert_eq!(of("<p>&&<i>&&</i>"), 16);
+        assert_eq!(of("<table>&&<tbody>&&<tbody>&&</table>"), 36, "the parser moves them out, into one text");
+        assert_eq!(of("<a href='&&&&'>x</a>"), 16);
+        assert_eq!(of("<p>\u{a0}"), 2, "a space that does not break, of two bytes");
+        // A letter of which the first byte is the same.
+        assert!(of("<p>\u{a9}") > 0);
     }
 }

@@ -91,6 +91,12 @@ pub fn is_api_host(api_host: &str, url: &Url) -> bool {
     !target.host.is_empty() && is_protected(url) && (has_port || (is_bare && url.scheme() == "https"))
 }
 
+/// Returns whether a URL contains a user name or a password.
+#[cfg(feature = "url")]
+pub(crate) fn has_user_information(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
+}
+
 /// Returns whether a request to the URL is encrypted or stays on the machine: `https`, or `http` on loopback.
 #[cfg(feature = "url")]
 pub(crate) fn is_protected(url: &Url) -> bool {

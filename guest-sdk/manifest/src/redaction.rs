@@ -1,14 +1,18 @@
 //! Removes the values of secrets from text.
 //!
-//! A secret is found by its value, not by the name of a field. It is also found in the encodings in
-//! which values leak by accident: escaped as JSON, percent-encoded, in base64 or in hexadecimal. ASCII
-//! letters match in either case, because host names and hexadecimal do not preserve it.
+//! A secret is found by its value, not by the name of a field. A text is searched as it is, and again with its
+//! escapes decoded ([`decoding`]), whichever encoder wrote them, up to [`MAX_PASSES`] times. A value is also
+//! found in base64 and in hexadecimal. Letters match in either case, because host names and hexadecimal do
+//! not preserve it.
 //!
 //! Not a security boundary against the guest: it can disguise a value (reversed, split, encrypted). A
 //! user who gives a toolkit a secret trusts its author; redaction prevents accidental leaks.
 
+mod decoding;
 mod encodings;
 mod numbers;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +26,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
+use decoding::Decoder;
+
 /// Minimum length of a value to be redacted, in bytes: `42` or `de` would remove half of every text.
 pub const MIN_VALUE_BYTES: usize = crate::limits::MIN_REDACTED_BYTES;
 
@@ -31,6 +37,8 @@ pub const REPLACEMENT: &str = "[redacted]";
 /// Length of the prefix ("head") of a form that is searched for, in bytes. After a match, the rest is
 /// compared.
 const HEAD_BYTES: usize = 32;
+/// Number of times that a text is decoded: JSON may be a string in JSON, which may be a parameter of a URL.
+const MAX_PASSES: usize = 3;
 /// Steps allowed for each byte of a text: one for each head found, and one for each byte compared after
 /// it. Beyond that the whole text is redacted. Only a text and values that were crafted for this come
 /// near the limit.
@@ -49,12 +57,14 @@ pub fn lines_to_find(value: &str) -> usize {
 /// Finds the values of a set of secrets in text, in time linear in the text.
 #[derive(Default)]
 pub struct Redactor {
-    /// Encoded values, in lower case. Zeroed on drop, unlike the copies of their heads in the automaton
+    /// Values and their forms, in lower case. Zeroed on drop, unlike the copies of their heads in the automaton
     /// below.
-    forms: Vec<Zeroizing<String>>,
+    forms: Vec<Zeroizing<Vec<u8>>>,
     /// Automaton that finds the heads of `forms`; the index of a pattern is that of its form. `None` without
     /// values.
     heads: Option<AhoCorasick>,
+    /// Decodes texts before they are searched again.
+    decoder: Decoder,
 }
 
 /// Prints no values.
@@ -74,22 +84,23 @@ impl Redactor {
         if forms.is_empty() {
             return Self::default();
         }
-        forms.sort_unstable_by(|one, other| one.as_str().cmp(other));
+        forms.sort_unstable_by(|one, other| one.as_slice().cmp(other));
         forms.dedup();
         forms.shrink_to_fit();
         let heads = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(forms.iter().map(|form| &form.as_bytes()[..form.len().min(HEAD_BYTES)]))
+            .build(forms.iter().map(|form| &form[..form.len().min(HEAD_BYTES)]))
             .expect("heads are short, and memory cannot hold enough values to exceed the limit");
-        Self { forms, heads: Some(heads) }
+        let decoder = Decoder { folds_case: forms.iter().any(|form| !form.is_ascii()) };
+        Self { forms, heads: Some(heads), decoder }
     }
 
     /// Returns the memory that the prepared values use, in bytes.
     pub fn memory(&self) -> usize {
         let heads = self.heads.as_ref().map_or(0, AhoCorasick::memory_usage);
-        let forms = self.forms.iter().map(|form| size_of::<String>() + form.capacity());
+        let forms = self.forms.iter().map(|form| size_of::<Vec<u8>>() + form.capacity());
         heads + forms.sum::<usize>()
     }
 
@@ -104,14 +115,14 @@ impl Redactor {
             [] => Cow::Borrowed(text),
             found => {
                 let clean = without(text.as_bytes(), found);
-                Cow::Owned(String::from_utf8(clean).expect("forms are valid UTF-8, so the rest stays valid"))
+                Cow::Owned(String::from_utf8(clean).expect("values begin and end at characters"))
             }
         }
     }
 
-    /// Returns the length of the longest form, in bytes.
+    /// Returns the length of the longest form if each of its characters is escaped, in bytes.
     pub fn longest(&self) -> usize {
-        self.forms.iter().map(|form| form.len()).max().unwrap_or_default()
+        self.forms.iter().map(|form| form.len()).max().unwrap_or_default() * decoding::MAX_ESCAPE_BYTES
     }
 
     /// Returns a part of `text` without the values. Also removes the parts of values that begin before or end
@@ -122,7 +133,7 @@ impl Redactor {
             (!place.is_empty()).then(|| place.start - part.start..place.end - part.start)
         });
         let clean = without(text[part.clone()].as_bytes(), &clipped.collect::<Vec<_>>());
-        String::from_utf8(clean).expect("forms are valid UTF-8, so the rest stays valid")
+        String::from_utf8(clean).expect("values begin and end at characters")
     }
 
     /// Removes the values from bytes, which need not be UTF-8.
@@ -226,13 +237,37 @@ impl Redactor {
 
     /// Returns the ranges of values, in order. Ranges that overlap or touch are merged.
     fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
+        if self.is_empty() { Vec::new() } else { self.find_decoding(text, MAX_PASSES) }
+    }
+
+    /// Searches a text, and what it is decoded to, as often as it is to be decoded.
+    fn find_decoding(&self, text: &[u8], passes: usize) -> Vec<Range<usize>> {
+        let mut found = self.find_forms(text);
+        let decoded = if passes == 0 { None } else { self.decoder.decoded(text) };
+        let inside = decoded.map(|decoded| self.find_decoding(&decoded, passes - 1)).unwrap_or_default();
+        if !inside.is_empty() {
+            found.append(&mut self.decoder.places(text, inside));
+            found.sort_unstable_by_key(|place| place.start);
+            found.dedup_by(|place, last| {
+                let touches = place.start <= last.end;
+                if touches {
+                    last.end = last.end.max(place.end);
+                }
+                touches
+            });
+        }
+        found
+    }
+
+    /// Returns the ranges of forms in a text as it is, in order. Ranges that overlap or touch are merged.
+    fn find_forms(&self, text: &[u8]) -> Vec<Range<usize>> {
         let Some(heads) = &self.heads else { return Vec::new() };
         let mut steps = text.len().saturating_mul(MAX_STEPS_PER_BYTE);
         let mut found: Vec<Range<usize>> = Vec::new();
         // Overlapping, because a value may begin inside another one. Heads are reported in order of their
         // ends, so no range lies wholly before one that was found earlier.
         for head in heads.find_overlapping_iter(text) {
-            let form = self.forms[head.pattern()].as_bytes();
+            let form = &self.forms[head.pattern()];
             let mut place = head.start()..head.start() + form.len();
             let is_known =
                 found.last().is_some_and(|last| last.start <= place.start && place.end <= last.end);

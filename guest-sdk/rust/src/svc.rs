@@ -51,7 +51,7 @@ pub struct SearchResult {
     pub document: DocumentSummary,
     /// The passage that matched best.
     pub snippet: String,
-    /// Higher is better; comparable within one search only.
+    /// Relevance, 0 to 1: higher is better; comparable between searches on the same server.
     pub score: f64,
 }
 

@@ -486,7 +486,7 @@ export interface SvcSearchResult {
   document: SvcDocumentSummary;
   /** The passage of the document that matched best. */
   snippet: string;
-  /** Relevance: higher is better. Comparable only within one search. */
+  /** Relevance, 0 to 1: higher is better. Comparable between searches on the same server. */
   score: number;
 }
 

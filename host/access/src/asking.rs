@@ -1,18 +1,26 @@
 //! Questions of tools to the calling user (MCP elicitation). The server stores no state of a call that asks:
 //! earlier answers travel with the client, sealed.
 //!
-//! Invariant: sealed state opens only for the same user, tool, arguments and owner of the toolkit.
+//! Invariants:
+//! - sealed state opens only for the same user and client or key, tool, arguments, and version and owner of the
+//!   toolkit;
+//! - a call runs to its end with an answer once, on whichever process: it is claimed before it runs, and the
+//!   claim stays unless the call asks further or may be made again.
+
+mod resumption;
 
 use std::sync::Arc;
 
 use kitbag_base::sha256::Sha256;
 use kitbag_database::peers::{Mailbox, Subject};
+use kitbag_identity::random_text;
 use kitbag_manifest::SCOPE_ASK;
 use kitbag_toolkits::dispatch::{Answers, Callee, QuestionId, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Stores, User};
+pub use resumption::{ResumedCall, Resumption};
 
 /// Lifetime of sealed state, and so the time for an answer that the client sends with a new request, in
 /// seconds.
@@ -21,10 +29,19 @@ const STATE_SECONDS: i64 = 3600;
 const QUESTION_SECONDS: i64 = 900;
 
 /// Earlier answers of a call, and its open question.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
+    /// Random id of the call, the same in all its runs.
+    call: String,
     answers: Arc<Answers>,
     waiting: Option<QuestionId>,
+}
+
+/// A new call, which has asked nothing yet.
+impl Default for Asked {
+    fn default() -> Self {
+        Self { call: random_text::<16>(), answers: Arc::default(), waiting: None }
+    }
 }
 
 impl Asked {
@@ -65,14 +82,12 @@ impl User {
     /// Seals the state of a call's questions, for the client to send back.
     pub fn seal_asked(&self, callee: &Callee, arguments: &Map<String, Value>, asked: &Asked) -> String {
         let text = serde_json::to_vec(asked).expect("JSON always serialises");
-        let bound_to = self.bound_to(callee, arguments);
-        self.stores().vault.seal_state(&text, &bound_to.each_ref().map(Vec::as_slice), STATE_SECONDS)
+        self.stores().vault.seal_state(&text, &slices(&self.bound_to(callee, arguments)), STATE_SECONDS)
     }
 
     /// Opens state that the client sent back; `None` if it belongs to another call, or has expired.
     pub fn open_asked(&self, callee: &Callee, arguments: &Map<String, Value>, state: &str) -> Option<Asked> {
-        let bound_to = self.bound_to(callee, arguments);
-        let text = self.stores().vault.open_state(state, &bound_to.each_ref().map(Vec::as_slice))?;
+        let text = self.stores().vault.open_state(state, &slices(&self.bound_to(callee, arguments)))?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -133,16 +148,23 @@ impl User {
         [b"answer", self.id().as_bytes(), client.as_bytes(), question.as_bytes()]
     }
 
-    fn bound_to(&self, callee: &Callee, arguments: &Map<String, Value>) -> [Vec<u8>; 6] {
+    fn bound_to(&self, callee: &Callee, arguments: &Map<String, Value>) -> Vec<Vec<u8>> {
         let arguments = serde_json::to_vec(arguments).expect("JSON always serialises");
         let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
-        [
+        vec![
             b"asked".to_vec(),
             self.id().into(),
+            self.client().unwrap_or_default().into(),
+            self.caller.key_id.as_deref().unwrap_or_default().into(),
             toolkit.as_str().into(),
             callee.owner().into(),
+            callee.digest().into(),
             tool.as_bytes().into(),
             Sha256::digest(arguments).to_vec(),
         ]
     }
+}
+
+fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {
+    parts.iter().map(Vec::as_slice).collect()
 }

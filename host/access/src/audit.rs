@@ -1,7 +1,7 @@
 //! The audit log, accessible to operators only.
 
 use kitbag_base::shares::Share;
-use kitbag_database::audit::{Act, AuditQuery, AuditReading, AuditRecord};
+use kitbag_database::audit::{Act, AuditQuery, AuditReading, AuditRecord, Verification};
 use kitbag_toolkits::ToolkitError;
 
 use super::{AccessError, Operator};
@@ -22,6 +22,12 @@ impl Operator {
         let permit = permit.ok_or(AccessError::TooManyReaders)?;
         let reading = audit.read(query).await.map_err(AccessError::Records)?;
         Ok(AuditReader { operator: self, reading, _permit: permit })
+    }
+
+    /// Verifies the whole audit log. Only one verification runs at a time.
+    pub async fn verify_audit(self) -> Result<Verification, AccessError> {
+        let verified = self.0.stores().audit.verify(self.0.id()).await.map_err(AccessError::Records)?;
+        verified.ok_or(AccessError::TooManyReaders)
     }
 
     /// Records a refusal in the audit log if `outcome` failed because the operator does not own the toolkit,

@@ -83,11 +83,12 @@ impl InnerCalls for ToolCalls {
                     (None, Err(refusal))
                 }
             };
-            let result = match result {
-                Ok(value) => CallResult::Value(value),
-                Err(error) => CallResult::Error(error),
+            let (bytes, result) = match result {
+                Ok((bytes, value)) => (bytes, CallResult::Value(value)),
+                Err(error) => (error.message.len(), CallResult::Error(error)),
             };
-            InnerResponse { json: serde_json::to_vec(&result).expect("it is JSON").into(), place }
+            let json = self.large(bytes, move || serde_json::to_vec(&result).expect("it is JSON")).await;
+            InnerResponse { json: json.into(), place }
         }
         .boxed()
     }
@@ -106,8 +107,14 @@ impl ToolCalls {
         Ok(self.places.clone().acquire_owned().await.expect("it is never closed"))
     }
 
-    /// Makes an admitted call. Checks permissions again, because they may have changed during the wait.
-    async fn answer(&self, path: &str, arguments: Arguments) -> Result<Value, CodeError> {
+    /// Runs `work`, which goes through `bytes` of the user's data.
+    async fn large<T: Send + 'static>(&self, bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+        self.user.stores().dispatch.workers().run(self.user.id(), bytes, work).await
+    }
+
+    /// Makes an admitted call, and returns its result with the size in bytes. Checks permissions again, because
+    /// they may have changed during the wait.
+    async fn answer(&self, path: &str, arguments: Arguments) -> Result<(usize, Value), CodeError> {
         let Some((json, _held)) = arguments.read().await else {
             return Err(refused("INVALID_PARAMS", "the arguments are too long".to_owned()));
         };
@@ -115,7 +122,7 @@ impl ToolCalls {
         if !self.may_call(&callee).await? {
             return Err(refused("NOT_IN_CODE", not_in_code(&name, &callee)));
         }
-        let arguments = match serde_json::from_slice(&json) {
+        let arguments = match self.large(json.len(), move || serde_json::from_slice(&json)).await {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => {
                 return Err(refused("INVALID_PARAMS", format!("{name} takes an object: {{ name: value }}")));
@@ -123,7 +130,7 @@ impl ToolCalls {
             Err(error) => return Err(refused("INVALID_PARAMS", format!("the arguments of {name}: {error}"))),
         };
         match self.user.call_of(&callee, arguments, None, Some(self.run.clone()), None).await {
-            Ok(Reply::Success(success)) => Ok(value(success)),
+            Ok(Reply::Success(success)) => Ok((success.bytes, value(success))),
             Ok(Reply::Failure(failure)) => {
                 let reply::Failure { error, code, retryable, .. } = failure.envelope;
                 Err(CodeError { message: error, code: code.to_string(), retryable })

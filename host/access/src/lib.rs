@@ -23,7 +23,7 @@
 //! | [`Operator::share`], [`Operator::unshare`] | operators, for own toolkits and those that are shared |
 //! | [`Operator::reset_publisher`] | operators, for own toolkits and those that are shared |
 //! | [`Operator::add_publisher`], [`Operator::remove_publisher`] | operators |
-//! | [`Operator::audit`], [`Operator::overview`] | operators |
+//! | [`Operator::audit`], [`Operator::verify_audit`], [`Operator::overview`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
 //! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
@@ -136,7 +136,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use accounts::AccountStatus;
-pub use asking::Asked;
+pub use asking::{Asked, ResumedCall, Resumption};
 pub use audit::AuditReader;
 pub use consents::ConsentStatus;
 pub use documents::OwnDocuments;

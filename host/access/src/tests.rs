@@ -12,6 +12,8 @@ use futures::stream;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::sha256::Sha256;
 use kitbag_base::signatures::PublicKey;
+use kitbag_base::tasks::take_a_share;
+use kitbag_base::workers::Workers;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
@@ -77,6 +79,7 @@ list-publishers     yes     no      yes     no     | yes     no      yes     no
 add-publisher       yes     no      yes     no     | yes     no      yes     no
 remove-publisher    yes     no      yes     no     | yes     no      yes     no
 rotate-key          yes     no      yes     no     | yes     no      yes     no
+verify-audit        yes     no      yes     no     | yes     no      yes     no
 ";
 
 const OPERATORS: [&str; 2] = ["ana", "ben"];
@@ -201,8 +204,8 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         (vault.clone(), user_config.clone()),
         invocations.clone(),
         limits,
-        metrics,
-        traces,
+        Workers::start("worker", take_a_share).expect("there are threads"),
+        (metrics, traces),
     );
     let code_runner = CodeRunner::open(path, path.to_owned(), sandbox(), compiler()).await;
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
@@ -224,7 +227,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         cache,
         user_config,
         invocations,
-        audit: Arc::new(Audit::new(database.clone())),
+        audit: Arc::new(Audit::new(database.clone(), Duration::MAX)),
         knowledge: knowledge.expect("it opens"),
         knowledge_tools: None,
         process,
@@ -370,6 +373,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
             other => other.map(drop),
         },
         "rotate-key" => operator.rotate_master_key().await.map(drop),
+        "verify-audit" => operator.verify_audit().await.map(drop),
         other => panic!("no operation {other}"),
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::dispatch::{Answers, Call, Callee, ProgressListener, Reply};
-use kitbag_toolkits::{FormerOwner, Live, Picture, ToolkitError, ToolkitRecord, listed_name};
+use kitbag_toolkits::{Live, Picture, ToolkitError, ToolkitRecord, listed_name};
 use serde_json::{Map, Value};
 
 use super::{AccessError, CallError, Stores, User};
@@ -222,11 +222,6 @@ impl VisibleToolkit {
     /// over.
     pub fn owner(&self) -> &str {
         &self.live.owner
-    }
-
-    /// Returns the former owner, if the toolkit was taken over.
-    pub fn taken_over(&self) -> Option<&FormerOwner> {
-        self.live.taken_over.as_ref()
     }
 
     /// Returns the hosts that were declared by the version that was live at `time`.

@@ -4,7 +4,7 @@
 
 /// Audit entries, and their acts.
 pub mod audit {
-    pub use kitbag_database::audit::{Act, Actor, AuditFilter, AuditQuery, AuditRecord};
+    pub use kitbag_database::audit::{Act, Actor, AuditFilter, AuditQuery, AuditRecord, Verification};
 }
 
 /// Tool that runs code written by models.
@@ -35,9 +35,9 @@ pub mod invocations {
 /// Documents.
 pub mod knowledge {
     pub use kitbag_knowledge::{
-        Artifact, Change, Counts, DEFAULT_RESULTS, DocumentsState, Feed, Found, Hit, Ingested,
-        KnowledgeError, Listing, MAX_RESULTS, Mode, NewDocument, NewFeed, Page, Query, Quota, State,
-        StateName, Summary, TitleOrigin, TooManyUploads, Usage, brief, language_of,
+        Artifact, Change, Counts, Coverage, DEFAULT_RESULTS, DocumentsState, Feed, Found, Hit, Ingested,
+        KnowledgeError, Listing, MAX_RESULTS, Mode, NO_GOOD_MATCH, NewDocument, NewFeed, Page, Query, Quota,
+        State, StateName, Summary, TitleOrigin, TooManyUploads, Usage, brief, language_of,
     };
 }
 

@@ -1,4 +1,4 @@
-//! JSON of a bounded size: indentation can multiply the size of nested values.
+//! JSON of a bounded size.
 
 use std::io::{self, Write};
 
@@ -27,12 +27,20 @@ pub fn indented(value: &(impl Serialize + ?Sized), max_bytes: usize) -> String {
     if is_whole { text } else { serde_json::to_string(value).expect("only the size was refused") }
 }
 
-/// Returns the length in bytes of a value as JSON without white space; `None` beyond `max_bytes`.
-pub fn size(value: &Value, max_bytes: usize) -> Option<usize> {
+/// Returns a value as JSON without white space; `None` beyond `max_bytes`, of which no more are written.
+pub fn compact(value: &(impl Serialize + ?Sized), max_bytes: usize) -> Option<Vec<u8>> {
     let mut out = Bounded::of_at_most(max_bytes);
     serde_json::to_writer(&mut out, value).ok()?;
-    Some(out.text.len())
+    Some(out.text)
 }
+
+/// Returns the length in bytes of a value as JSON without white space; `None` beyond `max_bytes`.
+pub fn size(value: &Value, max_bytes: usize) -> Option<usize> {
+    compact(value, max_bytes).map(|json| json.len())
+}
+
+/// Capacity to begin with, in bytes.
+const USUAL_BYTES: usize = 128;
 
 /// Writer that stores up to a number of bytes, and fails beyond it.
 struct Bounded {
@@ -42,7 +50,7 @@ struct Bounded {
 
 impl Bounded {
     fn of_at_most(max_bytes: usize) -> Self {
-        Self { text: Vec::new(), room: max_bytes }
+        Self { text: Vec::with_capacity(USUAL_BYTES.min(max_bytes)), room: max_bytes }
     }
 
     /// Removes an incomplete character at the end.

@@ -23,6 +23,7 @@
 //! - `shares`: capacity shared by many users, with a limit for each
 //! - `turns`: scheduling of work with limited concurrency: users alternate
 //! - `tasks`: work that continues after its caller has disconnected
+//! - `workers`: low-priority threads for work that grows with a user's data, in turns of users
 //! - `base_url`: URLs below the base URL of a server
 //! - `local_mode`: files shared by commands and a server in local mode
 
@@ -48,3 +49,4 @@ pub mod tasks;
 pub mod testing;
 pub mod turns;
 pub mod visible;
+pub mod workers;

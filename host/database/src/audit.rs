@@ -5,23 +5,27 @@
 //! ```
 //!
 //! The entries of one writer form a hash chain. `SQLite` has one writer, and so one chain; with PostgreSQL
-//! each process has its own chain, so that processes do not wait for each other. `verify` detects entries
-//! that were changed or removed.
+//! each process has its own chain, so that processes do not wait for each other. The ends of each chain and
+//! the list of chains are sealed with a key that is not in the database. `verify` detects entries that were
+//! changed or removed.
 //!
 //! Invariants:
 //! - an entry is written in the transaction of its act: neither exists without the other. Exceptions with a
 //!   transaction of their own: refusals, and the rotation of the master key, which ends in a file; it is
 //!   recorded before the old key is removed from that file;
 //! - entries are appended, and removed from the beginning of a chain when they are too old; none is changed;
+//! - whoever seals a row again has verified its seal before, and records a fault in the same transaction;
 //! - an entry contains no values of secrets, no arguments or results of calls, and no content of documents;
 //! - the texts of an entry are bounded, and so is the number of refusals that one user can cause.
 
 mod act;
 mod chain;
+mod ends;
 mod entry;
 mod reading;
 mod refusals;
 mod retention;
+mod seals;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -31,14 +35,16 @@ use std::time::Duration;
 
 use kitbag_base::shares::{Share, Shares};
 
-use crate::Database;
+use crate::{Database, Transaction};
 pub use act::Act;
 pub use entry::{Actor, AuditRecord, Entry, Outcome};
 pub use reading::{AuditFilter, AuditQuery, AuditReading};
 use refusals::Refusals;
+pub(crate) use seals::Sealing;
+pub use seals::SealingKeys;
 use store::Store;
 pub use store::append;
-pub use verification::verify;
+pub use verification::{ChainEnds, ChainFault, Verification, verify};
 
 /// Limits of concurrent requests that read the log, and of those that follow it: in total and per user.
 const MAX_READERS: usize = 64;
@@ -50,22 +56,40 @@ pub struct Audit {
     refusals: Refusals,
     readers: Shares,
     followers: Shares,
+    verifiers: Shares,
+    retention: Duration,
 }
 
 impl Audit {
-    /// Creates the audit log stored in `database`.
-    pub fn new(database: Database) -> Self {
+    /// Creates the audit log stored in `database`, whose entries are kept for `retention`.
+    pub fn new(database: Database, retention: Duration) -> Self {
         Self {
             store: Store::new(database),
             refusals: Refusals::default(),
             readers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
             followers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
+            verifiers: Shares::new(1, 1),
+            retention,
         }
     }
 
-    /// Starts a task that removes entries older than `age`, now and regularly, until the log is dropped.
-    pub fn keep_for(self: &std::sync::Arc<Self>, age: Duration) {
-        retention::start(std::sync::Arc::downgrade(self), age);
+    /// Starts a task that removes entries older than the retention, now and regularly, until the log is
+    /// dropped.
+    pub fn keep_removing(self: &std::sync::Arc<Self>) {
+        retention::start(std::sync::Arc::downgrade(self));
+    }
+
+    /// Verifies all chains, and their seals with the keys of this process. `None`: another verification runs,
+    /// which reads the whole log.
+    pub async fn verify(&self, user: &str) -> crate::Result<Option<Verification>> {
+        let Ok(_permit) = self.verifiers.take(user, 1) else { return Ok(None) };
+        let Store(database) = &self.store;
+        let mut verified = verify(database, database.1.keys().as_ref(), self.retention).await?;
+        // This process has begun it, or found it begun.
+        if verified.begun_at.is_none() && verified.faults.is_empty() {
+            verified.faults.push(ChainFault { chain: None, what: verification::LIST_REMOVED.to_owned() });
+        }
+        Ok(Some(verified))
     }
 
     /// Starts to read. Includes all acts that were committed before.
@@ -93,5 +117,37 @@ impl Audit {
         if let Err(cause) = self.store.append_alone(&entry).await {
             tracing::error!(%cause, user = %by.user(), what, "a refusal was not recorded in the audit log");
         }
+    }
+}
+
+impl Database {
+    /// Sets the keys with which this process seals the log from now on, and begins the log of a new database.
+    pub async fn seal_audit_with(&self, keys: SealingKeys) -> crate::Result<()> {
+        self.1.set(keys);
+        let mut snapshot = self.snapshot().await?;
+        if ends::log_row(&mut snapshot).await?.is_some_and(|log| log.has_begun()) {
+            return Ok(());
+        }
+        drop(snapshot);
+        let begin = async |transaction: &mut Transaction, breaks: &mut ends::Breaks| match ends::Chains::lock(
+            transaction,
+            breaks,
+        )
+        .await?
+        {
+            Some(chains) => chains.save(transaction).await,
+            None => Ok(()),
+        };
+        Store::new(self.clone()).change_ends(begin).await
+    }
+
+    /// Seals all chains with the first of the current keys. Those that somebody has changed are recorded.
+    pub async fn reseal_audit(&self) -> crate::Result<()> {
+        Store::new(self.clone()).change_ends(ends::reseal).await
+    }
+
+    /// Returns the names of the master keys with whose keys the audit log is sealed.
+    pub async fn audit_key_names(&self) -> crate::Result<Vec<String>> {
+        ends::key_names(&mut self.snapshot().await?).await
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! - `statement`, `scope`: statements of text and values (docs/decisions/0027); the locks of a transaction
 //! - `audit`: the audit log: entries that stores append in the transaction of the recorded act, as a chain of
-//!   hashes; reading, following, verification, retention (docs/audit.md, docs/decisions/0067)
+//!   hashes with sealed ends; reading, following, verification, retention (docs/audit.md, docs/decisions/0067)
 //! - `peers`: several processes over one database: `peers/freshness` checks before each request whether the
 //!   copies in memory are current (docs/decisions/0032); `peers/processes` tracks live processes, which own
 //!   jobs (docs/decisions/0034); `peers/profile` decides which processes can run at the same time
@@ -61,9 +61,10 @@ pub use value::Value;
 /// Result of a database operation.
 pub type Result<T> = std::result::Result<T, DatabaseError>;
 
-/// Connection pools of the process's database, `SQLite` or PostgreSQL. Clones share the pools.
+/// Connection pools of the process's database, `SQLite` or PostgreSQL, and the keys that seal its audit log.
+/// Clones share both.
 #[derive(Clone, Debug)]
-pub struct Database(Pools);
+pub struct Database(Pools, audit::Sealing);
 
 #[derive(Clone, Debug)]
 enum Pools {
@@ -74,36 +75,42 @@ enum Pools {
 impl Database {
     /// Opens the database in the folder `data`, creating it if missing, and runs the migrations.
     pub async fn open(data: &Path) -> Result<Self> {
-        Ok(Self(Pools::Sqlite(sqlite::Pools::open(data).await?)))
+        Ok(Self::over(Pools::Sqlite(sqlite::Pools::open(data).await?)))
     }
 
     /// Connects to a PostgreSQL database, such as `postgres://user@host/name`, and runs the migrations. Other
     /// processes may use it at the same time if their release is the same or adjacent.
     pub async fn connect(url: &str, connections: u32) -> Result<Self> {
-        Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect(url, connections)).await?)))
+        Ok(Self::over(Pools::Postgres(Box::pin(postgres::Pools::connect(url, connections)).await?)))
     }
 
     /// Connects to a PostgreSQL database without running migrations, for commands that only inspect it.
     pub async fn connect_existing(url: &str, connections: u32) -> Result<Self> {
-        Ok(Self(Pools::Postgres(Box::pin(postgres::Pools::connect_existing(url, connections)).await?)))
+        Ok(Self::over(Pools::Postgres(Box::pin(postgres::Pools::connect_existing(url, connections)).await?)))
+    }
+
+    fn over(pools: Pools) -> Self {
+        Self(pools, audit::Sealing::default())
     }
 
     /// Begins a write transaction. No other transaction can write in its scope until it ends.
     pub async fn begin(&self, scope: Scope<'_>) -> Result<Transaction> {
-        Ok(Transaction(match &self.0 {
+        let open = match &self.0 {
             Pools::Sqlite(pools) => Open::Sqlite(Box::pin(pools.begin()).await?),
             Pools::Postgres(pools) => {
                 Open::Postgres(Box::pin(pools.begin(scope)).await?, pools.writer.clone())
             }
-        }))
+        };
+        Ok(Transaction(open, self.1.clone()))
     }
 
     /// Begins a read transaction: all its statements read the same snapshot.
     pub async fn snapshot(&self) -> Result<Transaction> {
-        Ok(Transaction(match &self.0 {
+        let open = match &self.0 {
             Pools::Sqlite(pools) => Open::Sqlite(Box::pin(pools.snapshot()).await?),
             Pools::Postgres(pools) => Open::Postgres(Box::pin(pools.snapshot()).await?, pools.writer.clone()),
-        }))
+        };
+        Ok(Transaction(open, self.1.clone()))
     }
 
     /// Returns an executor for single statements that only read.
@@ -171,7 +178,7 @@ impl Database {
 
 /// An open transaction. Dropping it rolls it back.
 #[derive(Debug)]
-pub struct Transaction(Open);
+pub struct Transaction(Open, audit::Sealing);
 
 #[derive(Debug)]
 enum Open {

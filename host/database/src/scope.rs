@@ -40,7 +40,8 @@ pub enum Scope<'s> {
     Audit,
     /// Registration of processes, and the state that they coordinate through it.
     Processes,
-    /// Answers passed between processes. Takes no lock: the row locks of each statement are enough.
+    /// Answers passed between processes, and calls that continue with one. Takes no lock: the row locks of each
+    /// statement are enough.
     Answers,
     /// Files outside the database. Takes no lock: the row locks of each statement are enough.
     Files,

@@ -194,10 +194,10 @@ impl<'e> Executor<'e> {
         Ok(match self.0 {
             Target::Sqlite(pool) => Connection::Sqlite(pool.acquire().await?.into()),
             Target::Postgres(pool) => Connection::Postgres(pool.acquire().await?.into()),
-            Target::Transaction(Transaction(Open::Sqlite(transaction))) => {
+            Target::Transaction(Transaction(Open::Sqlite(transaction), _)) => {
                 Connection::Sqlite((&mut **transaction).into())
             }
-            Target::Transaction(Transaction(Open::Postgres(transaction, _))) => {
+            Target::Transaction(Transaction(Open::Postgres(transaction, _), _)) => {
                 Connection::Postgres((&mut **transaction).into())
             }
             Target::Session(Session(connection)) => Connection::Postgres(connection.into()),

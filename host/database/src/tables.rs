@@ -36,6 +36,7 @@ pub const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named(SECRETS) },
     Table { users: &["user_id"], ..Table::named("secret_revisions") },
     Table::named("spent_links"),
+    Table { users: &["user_id"], ..Table::named("asked_calls") },
     Table { users: &["user_id"], ..Table::named("user_config") },
     Table { users: &["user_id"], ..Table::named("hidden_tools") },
     Table { users: &["user_id"], ..Table::named("code_tools") },
@@ -49,6 +50,7 @@ pub const TABLES: &[Table] = &[
     // Entries keep the ids that users had when they acted: a changed one would break the chain.
     Table { ids: Some("id"), ..Table::named("audit") },
     Table::named("audit_chains"),
+    Table { is_never_empty: true, ..Table::named("audit_log") },
     Table { ids: Some("sequence"), is_never_empty: true, ..Table::named("issuers") },
     Table { users: &["user_id"], ..Table::named(SESSIONS) },
     Table { users: &["user_id"], ..Table::named(KEYS) },

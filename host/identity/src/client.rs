@@ -93,7 +93,11 @@ impl Http {
         let answer = self.exchange(Method::GET, url, None, None).await?;
         match answer.status {
             StatusCode::OK => {
-                let malformed = |error| ClientError::new(format!("{url} holds something else: {error}"));
+                // `serde` quotes values, which are the server's.
+                let malformed = |error: serde_json::Error| {
+                    let (line, column) = (error.line(), error.column());
+                    ClientError::new(format!("{url} holds something else (line {line}, column {column})"))
+                };
                 serde_json::from_slice(&answer.body).map(Some).map_err(malformed)
             }
             status if status.is_client_error() => Ok(None),

@@ -23,6 +23,8 @@ use super::well_known::metadata_urls;
 use super::{AuthError, InvalidSettings};
 
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
+/// Maximum length of another issuer in an error, in characters.
+const MAX_ISSUER_CHARS: usize = 200;
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Minimum intervals between fetches, and maximum ages of documents.
@@ -32,7 +34,7 @@ pub(super) struct Schedule {
     pub(super) max_age: Duration,
     /// Maximum age of keys while the provider is down.
     pub(super) max_stale: Duration,
-    /// Minimum interval between fetches caused by tokens with unknown keys, and between retries while the
+    /// Minimum interval between fetches caused by tokens that no key verifies, and between retries while the
     /// provider is down and old keys are usable.
     pub(super) retry: Duration,
     /// Minimum interval between retries while the provider is down and there are no keys.
@@ -82,7 +84,7 @@ struct Snapshot {
 #[derive(Debug, Default)]
 struct Attempts {
     last: Option<Instant>,
-    last_for_unknown_key: Option<Instant>,
+    last_for_token: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
@@ -95,8 +97,8 @@ enum Extent {
 enum FetchError {
     #[error(transparent)]
     Egress(#[from] EgressError),
-    #[error("the metadata is malformed")]
-    Metadata(#[from] serde_json::Error),
+    #[error("the metadata is malformed at line {line}, column {column}")]
+    Metadata { line: usize, column: usize },
     #[error("the metadata names another issuer: {0:?}")]
     OtherIssuer(String),
     #[error("the metadata's jwks_uri is no URL, or is less protected than the issuer's")]
@@ -145,16 +147,16 @@ impl Provider {
     }
 
     /// Returns newer keys than `seen`, fetching them if the schedule allows; otherwise the current keys.
-    pub(super) async fn keys_after_unknown(&self, seen: &Arc<KeySet>) -> Arc<KeySet> {
+    pub(super) async fn keys_after_refusal(&self, seen: &Arc<KeySet>) -> Arc<KeySet> {
         let mut attempts = Arc::clone(&self.shared.attempts).lock_owned().await;
         // The previous holder of the lock may have fetched newer keys already.
         let current =
             self.shared.current.load_full().map_or_else(|| Arc::clone(seen), |now| Arc::clone(&now.keys));
         let newer = current.generation() != seen.generation();
-        if newer || !is_due(attempts.last_for_unknown_key, self.shared.schedule.retry) {
+        if newer || !is_due(attempts.last_for_token, self.shared.schedule.retry) {
             return current;
         }
-        attempts.last_for_unknown_key = Some(Instant::now());
+        attempts.last_for_token = Some(Instant::now());
         self.fetch(Extent::KeysOnly, attempts).await.map_or(current, |snapshot| Arc::clone(&snapshot.keys))
     }
 
@@ -215,7 +217,7 @@ impl Shared {
     async fn fetch(&self, extent: Extent) -> Result<Snapshot, FetchError> {
         let previous = self.current.load_full();
         let (metadata, jwks_uri, fetched) = if let (Extent::KeysOnly, Some(previous)) = (extent, &previous) {
-            // Keep the metadata's fetch time: tokens with unknown keys must not delay its renewal.
+            // Keep the metadata's fetch time: such tokens must not delay its renewal.
             (previous.metadata.clone(), previous.jwks_uri.clone(), previous.fetched)
         } else {
             let (metadata, jwks_uri) = self.discover().await?;
@@ -248,9 +250,11 @@ impl Shared {
 
     async fn metadata_at(&self, url: &Url) -> Result<(Bytes, Url), FetchError> {
         let document = self.get(url).await?;
-        let metadata: Metadata = serde_json::from_slice(&document)?;
+        let metadata: Metadata = serde_json::from_slice(&document)
+            .map_err(|error| FetchError::Metadata { line: error.line(), column: error.column() })?;
         if metadata.issuer != self.issuer {
-            return Err(FetchError::OtherIssuer(metadata.issuer));
+            let issuer = metadata.issuer.chars().take(MAX_ISSUER_CHARS).collect();
+            return Err(FetchError::OtherIssuer(issuer));
         }
         let jwks_uri = Url::parse(&metadata.jwks_uri).map_err(|_| FetchError::JwksUri)?;
         // Keys fetched over plain HTTP could be replaced in transit.

@@ -60,11 +60,6 @@ impl KeySet {
         self.generation
     }
 
-    /// Whether there is a key that the token could have been signed with.
-    pub(super) fn suits(&self, token: &Token<'_>) -> bool {
-        self.candidates(token).next().is_some()
-    }
-
     /// Verifies the token's signature.
     pub(super) fn verify(&self, token: &Token<'_>) -> Result<(), AuthError> {
         let candidates: Vec<_> = self.candidates(token).collect();

@@ -63,9 +63,10 @@ pub use self::error::{AuthError, InvalidSettings};
 pub use self::groups::Groups;
 pub use self::issuer_record::{IssuerChange, bind_issuer, record_issuer, recorded_issuer};
 pub use self::local::{
-    AccessGrant, AuthorizationServer, AuthorizeError, CodePrompt, Consent, Destination, EndpointError,
-    ErrorCode, GrantedClient, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError, RedirectUri,
-    Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths, random_text,
+    AccessGrant, AuthorizationServer, AuthorizeError, ClientSource, CodePrompt, Consent, Destination,
+    EndpointError, ErrorCode, GrantedClient, Lifetimes, LocalIssuer, LocalIssuerError, OAuthError,
+    RedirectUri, Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
+    random_text,
 };
 pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys, revoke_keys_for};
 pub use self::provider_sign_in::{
@@ -325,13 +326,16 @@ impl Identity {
         mut keys: Arc<KeySet>,
     ) -> Result<Arc<Verified>, AuthError> {
         let token = Token::parse(presented, &self.algorithms, self.untyped_tokens)?;
-        if !keys.suits(&token)
-            && let Issuer::Provider(provider) = &self.issuer
-        {
-            // The provider may have rotated its keys.
-            keys = provider.keys_after_unknown(&keys).await;
+        if let Err(refused) = keys.verify(&token) {
+            // The provider may have rotated its keys, or given another key the same id.
+            let Issuer::Provider(provider) = &self.issuer else { return Err(refused) };
+            let newer = provider.keys_after_refusal(&keys).await;
+            if newer.generation() == keys.generation() {
+                return Err(refused);
+            }
+            keys = newer;
+            keys.verify(&token)?;
         }
-        keys.verify(&token)?;
         let now = now();
         let groups = match &self.groups_claim {
             Some(claim) => claim.read(&token.payload()?),

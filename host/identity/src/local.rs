@@ -17,6 +17,7 @@ mod parameters;
 mod person;
 mod pkce;
 mod redirect_uri;
+mod refresh_chain;
 mod register;
 mod scopes;
 mod secret;
@@ -38,7 +39,7 @@ use kitbag_database::DatabaseError;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-pub use self::authorization_server::{AuthorizationServer, Lifetimes};
+pub use self::authorization_server::{AuthorizationServer, ClientSource, Lifetimes};
 pub use self::authorize::{AuthorizeError, Consent, Step};
 pub use self::code_check::CodePrompt;
 pub use self::granted_clients::GrantedClient;

@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use kitbag_access::{Access, Stores};
 use kitbag_base::metrics::Metrics;
+use kitbag_base::tasks::take_a_share;
+use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::peers::{Hints, Process};
 use kitbag_identity::{ProviderSignIn, bind_issuer};
@@ -122,7 +124,9 @@ impl App {
             .with_knowledge(knowledge.clone())
             .with_accounts(accounts.clone())
             .with_cache(cache.clone());
-        let memory = memory_for_calls(settings)?;
+        let workers = Workers::start("large-work", take_a_share).map_err(StartError::Threads)?;
+        let request_shares = request_shares(settings, workers.clone());
+        let memory = memory_for_calls(settings, request_shares.memory())?;
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
         let instances = sandbox.instance_pool();
         let (data, files, tables) = (&settings.data, objects.components(), database.clone());
@@ -147,8 +151,13 @@ impl App {
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
         let invocations = Arc::new(records.await?);
-        let dispatch =
-            dispatch(settings, &toolkits, (&vault, &user_config, &invocations), (&metrics, &traces))?;
+        let dispatch = dispatch(
+            settings,
+            &toolkits,
+            (&vault, &user_config, &invocations),
+            workers,
+            (&metrics, &traces),
+        )?;
         let stores = Stores {
             database: database.clone(),
             toolkits,
@@ -194,7 +203,7 @@ impl App {
             allowed_origins: settings.allowed_origins.as_slice().into(),
             pace: pace(settings),
             component_size: settings.component_size.bytes() as u64,
-            request_shares: request_shares(settings),
+            request_shares,
             mcp_request_size: settings.mcp_request_size.bytes(),
             mcp_requests_per_minute: settings.mcp_requests_per_minute,
             metrics,

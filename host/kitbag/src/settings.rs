@@ -191,6 +191,9 @@ settings! {
     local_groups: LocalGroups = LocalGroups::default(), "KITBAG_LOCAL_GROUPS";
     /// Lets users make keys for programs that cannot sign in by a browser; `false` refuses those that there are, too.
     keys: bool = true, "KITBAG_KEYS";
+    /// How long a refresh token of local sign-in that was replaced still gets the newest one, for sessions of a client that
+    /// share a sign-in. Later it is refused, and ends the sign-in if the newest one has been used as well.
+    refresh_grace: Span = Span::seconds(600), "KITBAG_REFRESH_GRACE";
     /// How long a browser stays signed in on this server's pages; a quarter of it without a request ends the
     /// session. By default 12 hours, and 30 days with local sign-in.
     web_session_lifetime: Maybe<Span> = Maybe::UNSET, "KITBAG_WEB_SESSION_LIFETIME";

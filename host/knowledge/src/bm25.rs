@@ -21,7 +21,8 @@ const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
 /// Returns the best documents, best first: at most `depth`, restricted to `allowed` if that is given. A word
-/// that occurs several times in `words` has that many times the weight.
+/// that occurs several times in `words` has that many times the weight. Scores are shares of the score of a
+/// document that is full of all the words, 0 to 1: comparable between queries.
 pub(super) fn rank(
     index: &UserIndex,
     words: &[QueryWord],
@@ -45,8 +46,10 @@ pub(super) fn rank(
             of_documents: frequency * documents.inverse_document_frequency(count.documents),
         })
         .collect();
+    let most: f32 = weighted.iter().map(|word| (word.of_passages + word.of_documents) * (K1 + 1.0)).sum();
     let rankings = each(&partitions, |partition| {
-        let best = Scores::new(index, partition).best(&weighted, &passages, &documents);
+        let mut best = Scores::new(index, partition).best(&weighted, &passages, &documents);
+        best.iter_mut().for_each(|best| best.score /= most);
         best_first(index, partition.documents.start, &best, allowed, depth)
     });
     best_of(rankings, depth)

@@ -56,7 +56,10 @@ pub fn rank(candidates: &[BriefCandidate<'_>], query: &str) -> Vec<usize> {
     let by_words = best_first(by_words(candidates, &words::plain(query)));
     let by_meaning = candidates.iter().zip(0..).filter_map(|(it, index)| Some((index, it.cosine?)));
     let by_meaning = best_first(by_meaning.filter(|(_, cosine)| cosine.is_finite()).collect());
-    let ranking = fuse(&by_words, &by_meaning, MEANING_WEIGHT).into_iter();
+    let candidate = |index| usize::try_from(index).ok().and_then(|index: usize| candidates.get(index));
+    let cosine = |index| candidate(index).and_then(|candidate| candidate.cosine);
+    let is_unread = |index: i64| !cosine(index).is_some_and(f32::is_finite);
+    let ranking = fuse(&by_words, &by_meaning, MEANING_WEIGHT, is_unread).into_iter();
     ranking.filter_map(|found| usize::try_from(found.document).ok()).collect()
 }
 

@@ -43,7 +43,7 @@ use crate::document_file::DocumentFile;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
 use kind::{Kind, Label};
-pub use text::Markup;
+pub use text::{FrontMatter, Markup};
 use transcribe::Transcriber;
 pub use transcribe::TranscriptionSettings;
 

@@ -239,6 +239,33 @@ pub struct Found {
     pub has_more: bool,
     /// Retrieval method that was used.
     pub mode: Mode,
+    /// Documents that semantic search covers; `None` for full-text search.
+    pub coverage: Option<Coverage>,
+    /// Whether the best result is likely to be about what was asked.
+    pub has_good_match: bool,
+}
+
+/// Sentence for people and models about results of which none is a good match.
+pub const NO_GOOD_MATCH: &str =
+    "No good match was found; the nearest documents are listed, but probably do not answer this.";
+
+/// Share of a user's documents that semantic search covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Documents that an embedding model has read completely.
+    pub embedded: usize,
+    /// All searchable documents.
+    pub documents: usize,
+}
+
+impl Coverage {
+    /// Sentence for people and models; `None` if all documents are covered.
+    pub fn note(self) -> Option<String> {
+        let Self { embedded, documents } = self;
+        (embedded < documents).then(|| {
+            format!("The meaning of {embedded} of {documents} documents is known so far; the others are found by their words.")
+        })
+    }
 }
 
 /// Search result.
@@ -250,7 +277,7 @@ pub struct Hit {
     pub snippet: String,
     /// Byte ranges of query words in the snippet: ascending, not overlapping.
     pub words: Vec<Range<usize>>,
-    /// Relevance: higher is better; comparable only within one search.
+    /// Relevance, 0 to 1: comparable between searches with the same model.
     pub score: f64,
 }
 

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, first_of, fuse};
 use super::index::UserIndex;
 
@@ -15,15 +17,16 @@ const DOCUMENTS: usize = 2;
 const WEIGHT: f32 = 0.2;
 
 /// Fuses the full-text ranking `words` with the semantic ranking `meaning` of a query's vector, then moves the
-/// query towards the first documents and fuses again. Documents keep their passages. There is no second fusion
+/// query towards the first documents and fuses again. Documents keep their passages and scores. There is no second fusion
 /// if no relevant document has a vector, or if some documents are compared by vectors of the previous model.
 pub(super) fn fuse_with_feedback(
     index: &UserIndex,
     vector: &[f32],
     words: &[Candidate],
     meaning: &[Candidate],
+    is_unread: impl Fn(i64) -> bool,
 ) -> Vec<Fused> {
-    let fused = fuse(words, meaning, MEANING_WEIGHT);
+    let fused = fuse(words, meaning, MEANING_WEIGHT, &is_unread);
     let passage = |document| meaning.iter().find(|found| found.document == document);
     let relevant =
         fused.iter().take(DOCUMENTS).filter_map(|found| index.vector(passage(found.document)?.chunk));
@@ -32,7 +35,10 @@ pub(super) fn fuse_with_feedback(
         return fused;
     };
     let candidates = meaning.iter().zip(cosines).map(|(found, score)| Candidate { score, ..*found });
-    fuse(words, &first_of(candidates.collect(), DEPTH), MEANING_WEIGHT)
+    let moved = fuse(words, &first_of(candidates.collect(), DEPTH), MEANING_WEIGHT, is_unread);
+    // The moved query is nearer to everything that is like the first documents, whether they are relevant or not.
+    let scores: HashMap<_, _> = fused.iter().map(|found| (found.document, found.score)).collect();
+    moved.into_iter().map(|found| Fused { score: scores[&found.document], ..found }).collect()
 }
 
 /// Sum of a query's vector and the weighted mean of others, with length 1; `None` without others.

@@ -3,6 +3,9 @@
 //! Scores are scaled so that the best score of a ranking is 1 and the least possible one is 0, and are added
 //! with fixed weights: a convex combination (Bruch, Gai and Ingber 2023). Unlike ranks, scores distinguish a
 //! document that is far ahead from one that is hardly better than the next.
+//!
+//! Invariant: a document that no model has read keeps the place that its words give it. Documents that were
+//! read change places with each other only, so a few of them cannot lead a query (docs/decisions/0089).
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +22,13 @@ pub(super) const DEPTH: usize = 1000;
 /// Weight of the semantic ranking; the full-text ranking has the rest. Cosines of texts are all well above
 /// −1, so scaled ones differ little, and need more weight. The paper's value for all collections, not tuned.
 pub(super) const MEANING_WEIGHT: f64 = 0.8;
+
+/// Relevance below which a document is no good match: 3 of 330 questions with an answer have nothing above it, and
+/// 1 of 780 without one has (docs/decisions/0090).
+pub(super) const FLOOR: f64 = 0.4;
+
+/// Exponent that maps shares of words to the scale of [`relevance`]: a tenth is at the floor.
+const WORDS_ALONE: i32 = 5;
 
 /// A document in one ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,16 +47,22 @@ pub(super) struct Fused {
     /// Chunk from the ranking in which the document has the better rank; at equal ranks, the one from the
     /// full-text ranking.
     pub(super) chunk: i64,
-    /// Fused score, 0 to 1.
+    /// Relevance, 0 to 1, comparable between queries: see [`relevance`].
     pub(super) score: f64,
 }
 
-/// Fuses two rankings; the result is sorted by score, descending. `words` has scores from 0; `meaning` has
-/// cosines and the weight `meaning_weight`. If one is empty, the other has the full weight.
-pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate], meaning_weight: f64) -> Vec<Fused> {
-    let rankings = [words, meaning].map(|ranking| &ranking[..ranking.len().min(DEPTH)]);
+/// Fuses two rankings. `words` has scores from 0 to 1; `meaning` has cosines and the weight `meaning_weight`. If
+/// one is empty, the other has the full weight. Documents for which `is_unread` holds stay at their places in
+/// `words`; all others are sorted by their fused scores.
+pub(super) fn fuse(
+    words: &[Candidate],
+    meaning: &[Candidate],
+    meaning_weight: f64,
+    is_unread: impl Fn(i64) -> bool,
+) -> Vec<Fused> {
+    let [words, meaning] = [words, meaning].map(|ranking| &ranking[..ranking.len().min(DEPTH)]);
     let mut found = HashMap::<i64, Found>::new();
-    for (which, ranking) in rankings.iter().enumerate() {
+    for (which, ranking) in [words, meaning].iter().enumerate() {
         for (rank, &Candidate { document, chunk, score }) in ranking.iter().enumerate() {
             let found = found.entry(document).or_insert(Found { scores: [None; 2], chunk, rank });
             found.scores[which] = Some(score);
@@ -55,15 +71,55 @@ pub(super) fn fuse(words: &[Candidate], meaning: &[Candidate], meaning_weight: f
             }
         }
     }
-    let scales = scales(rankings, meaning_weight);
-    let fused = |(document, found): (i64, Found)| {
-        let score = scales.iter().zip(found.scores).map(|(scale, score)| scale.weighted(score)).sum();
-        Fused { document, chunk: found.chunk, score }
-    };
-    let mut fused: Vec<_> = found.into_iter().map(fused).collect();
-    fused.sort_unstable_by(|one, other| {
-        other.score.total_cmp(&one.score).then(newest_first(one.document, other.document))
+    let scales = scales([words, meaning], meaning_weight);
+    let least = meaning.last().map(|last| last.score);
+    let (mut unread, mut read) = (HashMap::new(), Vec::new());
+    for (document, Found { scores, chunk, .. }) in found {
+        let [words, cosine] = scores;
+        let fused = |cosine| Fused { document, chunk, score: relevance(words, cosine, meaning_weight) };
+        if is_unread(document) {
+            unread.insert(document, fused(None));
+        } else {
+            let order: f64 = scales.iter().zip(scores).map(|(scale, score)| scale.weighted(score)).sum();
+            read.push((order, fused(cosine.or(least))));
+        }
+    }
+    read.sort_unstable_by(|(one, first), (other, second)| {
+        other.total_cmp(one).then(newest_first(first.document, second.document))
     });
+    in_places(words, &unread, read.into_iter().map(|(_, found)| found).collect())
+}
+
+/// Relevance of a document, 0 to 1, from its score by words and its cosine. Neither depends on what else was
+/// found. Without a cosine, words count alone.
+fn relevance(words: Option<f32>, cosine: Option<f32>, meaning_weight: f64) -> f64 {
+    let [words, cosine] = [words, cosine].map(|score| score.map(|score| f64::from(score).clamp(0.0, 1.0)));
+    let words = words.unwrap_or_default();
+    match cosine {
+        Some(cosine) => (1.0 - meaning_weight) * words + meaning_weight * cosine,
+        None => 1.0 - (1.0 - words).powi(WORDS_ALONE),
+    }
+}
+
+/// Raises scores to those that follow, so that they descend as the ranking does.
+pub(super) fn make_descending(ranking: &mut [Fused]) {
+    let mut most = 0.0_f64;
+    for found in ranking.iter_mut().rev() {
+        most = most.max(found.score);
+        found.score = most;
+    }
+}
+
+/// Puts unread documents at their places in `words`, and the others into the places between them, in order.
+fn in_places(words: &[Candidate], unread: &HashMap<i64, Fused>, read: Vec<Fused>) -> Vec<Fused> {
+    if unread.is_empty() {
+        return read;
+    }
+    let mut read = read.into_iter();
+    let places =
+        words.iter().filter_map(|place| unread.get(&place.document).copied().or_else(|| read.next()));
+    let mut fused: Vec<_> = places.collect();
+    fused.extend(read);
     fused
 }
 
@@ -109,8 +165,7 @@ fn scales([words, meaning]: [&[Candidate]; 2], meaning_weight: f64) -> [Scale; 2
             // Other documents contain none of the words, or score lower than all `DEPTH` documents.
             missing: if words.len() < DEPTH { 0.0 } else { last(words) },
         },
-        // Other documents are less similar than all `DEPTH` documents, or not embedded yet, which is neither
-        // for nor against them.
+        // Other documents are less similar than all `DEPTH` documents.
         Scale { weight, range: -1.0..best(meaning), missing: last(meaning) },
     ]
 }

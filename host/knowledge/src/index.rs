@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use self::matrix::{Matrix, Products};
+use self::matrix::{Matrix, Spread};
 pub(super) use self::partitions::Partition;
 use self::postings::{Posting, Postings, place_and_count, posting};
 use super::store::ChunkRow;
@@ -88,6 +88,21 @@ pub(super) struct Cosines {
     pub(super) nearest: Vec<(ChunkNumber, f32)>,
     /// All other chunks, with estimated cosines; empty if `nearest` covers enough documents.
     pub(super) others: Vec<(ChunkNumber, f32)>,
+    pub(super) unread: Unread,
+}
+
+/// Documents, by their places, with a chunk that no model in use has embedded; empty if there are none. They
+/// are not compared at all: their other chunks do not say how near they are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unread(Vec<bool>);
+
+/// Comparison of a query with the vectors of one model.
+struct Comparison<'a> {
+    is_previous: bool,
+    /// Vector of the query by this model.
+    vector: &'a [f32],
+    /// Distribution of this model's products, and the one that they are mapped to.
+    mapping: Option<(Spread, Spread)>,
 }
 
 /// Error: the index has the largest possible number of chunks.
@@ -296,8 +311,8 @@ impl UserIndex {
         self.previous.alive() > 0
     }
 
-    /// Cosine similarities of chunks with a query's vector, restricted to documents that are `allowed` if
-    /// that is given. If the exact ones cover at least `wanted` documents, the others are not estimated.
+    /// Cosine similarities of chunks with a query's vector, restricted to documents that models have read
+    /// completely, and that are `allowed` if that is given. If the exact ones cover at least `wanted` documents, the others are not estimated.
     ///
     /// With the `previous` model's vector of the query, chunks that only that model has embedded are
     /// included. Their cosines are mapped to the mean and deviation that the current model's cosines have
@@ -309,32 +324,72 @@ impl UserIndex {
         allowed: Option<&HashSet<i64>>,
         wanted: usize,
     ) -> Cosines {
+        let current = Comparison { is_previous: false, vector, mapping: None };
+        let comparisons = match previous {
+            None => vec![current],
+            Some(vector) => {
+                let previous = Comparison { is_previous: true, vector, mapping: None };
+                match (self.matrix.spread(current.vector), self.previous.spread(vector)) {
+                    (Some(to), Some(from)) => {
+                        vec![current, Comparison { mapping: Some((from, to)), ..previous }]
+                    }
+                    // Too few vectors of one model to compare the distributions of cosines.
+                    _ if self.previous.alive() > self.matrix.alive() => vec![previous],
+                    _ => vec![current],
+                }
+            }
+        };
+        let unread = self.unread(&comparisons);
         let allowed: Option<Vec<bool>> = allowed.map(|allowed| {
             let is_allowed = |document| allowed.contains(document);
             self.documents.iter().map(is_allowed).collect()
         });
         let counts = |place: ChunkNumber| {
-            let document = |place: ChunkNumber| self.chunks[place as usize].document as usize;
             // A removed chunk has no row.
-            allowed.as_ref().is_none_or(|allowed| allowed[document(place)])
+            let document = self.chunks[place as usize].document as usize;
+            !unread.has_place(document) && allowed.as_ref().is_none_or(|allowed| allowed[document])
         };
         let is_enough = |nearest: &[(ChunkNumber, f32)]| self.documents_of(nearest) >= wanted;
-        let current = || self.matrix.products(vector, counts, is_enough);
-        let Some(previous) = previous else { return current().into() };
-        let of_previous = || self.previous.products(previous, counts, is_enough);
-        match (self.matrix.spread(vector), self.previous.spread(previous)) {
-            (Some(spread), Some(previous_spread)) => {
-                let mapped =
-                    |(place, product): (ChunkNumber, f32)| (place, previous_spread.mapped(product, spread));
-                let (mut cosines, of_previous) = (Cosines::from(current()), of_previous());
-                cosines.nearest.extend(of_previous.exact.into_iter().map(mapped));
-                cosines.others.extend(of_previous.others.into_iter().map(mapped));
-                cosines
-            }
-            // Too few vectors of one model to compare the distributions of cosines.
-            _ if self.previous.alive() > self.matrix.alive() => of_previous().into(),
-            _ => current().into(),
+        let mut cosines = Cosines::default();
+        for Comparison { is_previous, vector, mapping } in comparisons {
+            let products = self.matrix_of(is_previous).products(vector, counts, is_enough);
+            let mapped = |(place, product): (ChunkNumber, f32)| {
+                (place, mapping.map_or(product, |(from, to)| from.mapped(product, to)))
+            };
+            cosines.nearest.extend(products.exact.into_iter().map(mapped));
+            cosines.others.extend(products.others.into_iter().map(mapped));
         }
+        Cosines { unread, ..cosines }
+    }
+
+    fn matrix_of(&self, is_previous: bool) -> &Matrix {
+        if is_previous { &self.previous } else { &self.matrix }
+    }
+
+    /// Documents with a live chunk that has no vector of the compared models.
+    fn unread(&self, comparisons: &[Comparison<'_>]) -> Unread {
+        let read: usize = comparisons.iter().map(|it| self.matrix_of(it.is_previous).alive()).sum();
+        if read == self.alive {
+            return Unread::default();
+        }
+        let is_read = |row: &Row| {
+            row.number != NO_ROW && comparisons.iter().any(|it| it.is_previous == row.is_previous)
+        };
+        let mut unread = vec![false; self.documents.len()];
+        for (chunk, row) in self.chunks.iter().zip(&self.rows) {
+            unread[chunk.document as usize] |= chunk.is_alive && !is_read(row);
+        }
+        Unread(unread)
+    }
+
+    /// Number of documents with a live chunk that are in `unread`.
+    pub(super) fn documents_in(&self, unread: &Unread) -> usize {
+        unread.0.iter().filter(|is_unread| **is_unread).count()
+    }
+
+    /// Whether a document, by its database id, is in `unread`.
+    pub(super) fn is_in(&self, unread: &Unread, document: i64) -> bool {
+        self.document_places.get(&document).is_some_and(|place| unread.has_place(*place as usize))
     }
 
     /// Vector of a chunk by the current model, by the chunk's database id.
@@ -419,9 +474,9 @@ impl UserIndex {
     }
 }
 
-impl From<Products> for Cosines {
-    fn from(Products { exact, others }: Products) -> Self {
-        Self { nearest: exact, others }
+impl Unread {
+    fn has_place(&self, document: usize) -> bool {
+        self.0.get(document).is_some_and(|is_unread| *is_unread)
     }
 }
 

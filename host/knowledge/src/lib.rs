@@ -70,12 +70,12 @@ use tracing::error;
 pub use capture::fuzzing as capture_fuzzing;
 pub use capture::{
     Capture, CaptureFailure, CaptureSettings, Extract, ExtractError, Extracted, FailureKind, FileKind,
-    MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
+    FrontMatter, MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
-    Artifact, Change, Counts, DEFAULT_RESULTS, Document, DocumentPart, Feed, Found, Hit, Ingested, Listing,
-    MAX_RESULTS, Mode, NewDocument, NewFeed, Origin, Page, Query, State, StateName, Summary, TOOLS,
-    TitleOrigin, USER_SOURCE,
+    Artifact, Change, Counts, Coverage, DEFAULT_RESULTS, Document, DocumentPart, Feed, Found, Hit, Ingested,
+    Listing, MAX_RESULTS, Mode, NO_GOOD_MATCH, NewDocument, NewFeed, Origin, Page, Query, State, StateName,
+    Summary, TOOLS, TitleOrigin, USER_SOURCE,
 };
 pub use document_file::DocumentFile;
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};

@@ -1,6 +1,7 @@
 //! Search: full-text and semantic rankings over the user's own chunks in memory, fused.
 
 mod filter;
+mod named;
 pub(super) mod operators;
 mod previous;
 mod queries;
@@ -19,16 +20,17 @@ use kitbag_manifest::knowledge::check_search;
 use tracing::warn;
 
 use self::filter::Check;
+pub(super) use self::named::last_segment;
 use self::operators::Parsed;
 use self::previous::Previous;
 pub(super) use self::previous::find as find_previous;
 use self::queries::Queries;
 use super::bm25;
-use super::document::{Found, Hit, Mode, Query};
+use super::document::{Coverage, Found, Hit, Mode, Query};
 use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
 use super::feedback::fuse_with_feedback;
-use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, fuse, nearest_first};
+use super::fusion::{Candidate, DEPTH, FLOOR, Fused, MEANING_WEIGHT, fuse, make_descending, nearest_first};
 use super::index::cache::{CachedIndex, Indexes};
 use super::index::keeper::Keeper;
 use super::snippet::snippet;
@@ -40,6 +42,8 @@ pub(super) struct Search {
     store: Store,
     queries: Option<Queries>,
     previous: Option<Previous>,
+    /// Whether [`FLOOR`] was measured with the model.
+    has_measured_model: bool,
     indexes: Indexes,
     /// Limits simultaneous computations, since more would only slow each one down. Users take turns.
     computing: Turns,
@@ -63,6 +67,9 @@ struct QueryVectors {
     current: Vec<f32>,
     previous: Option<Vec<f32>>,
 }
+
+/// Id of all-MiniLM-L6-v2. Of cosines of other models it is not known from where on they are good.
+const MEASURED_MODEL: &str = "local:5d1cbe4297030e23";
 
 /// Shortest time between two warnings about a failing model.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
@@ -90,6 +97,7 @@ impl Search {
         let cores = available_parallelism().map_or(1, NonZero::get);
         Self {
             indexes: Indexes::new(store.clone(), models, memory, keeper),
+            has_measured_model: embedder.as_ref().is_some_and(|it| it.model() == MEASURED_MODEL),
             queries: embedder.map(Queries::new),
             previous: previous.map(|previous| Previous::new(store.clone(), previous, PREVIOUS_INTERVAL)),
             store,
@@ -139,20 +147,26 @@ impl Search {
         };
         let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
         let (entry, Ranked { allowed, checks, words, ranking: by_words, has_previous }) = by_words?;
-        let (ranking, mode) = match vector {
+        let (ranking, coverage) = match vector {
             Some(vector) => {
                 let previous = if has_previous { self.embed_by_previous(user_id, &text).await } else { None };
                 let vectors = QueryVectors { current: vector, previous };
                 // Documents that are dropped after the ranking must not move the query.
                 let has_feedback = checks.iter().all(Check::is_decided);
-                let fused = self.fused(user_id, &entry, by_words, vectors, allowed, has_feedback).await;
-                (fused, Mode::Hybrid)
+                let fused = self.fused(user_id, &entry, by_words, vectors, allowed, has_feedback);
+                let (fused, coverage) = fused.await;
+                (fused, Some(coverage))
             }
-            None => (fuse(&by_words, &[], MEANING_WEIGHT), Mode::FullText),
+            None => (fuse(&by_words, &[], MEANING_WEIGHT, |_| false), None),
         };
+        let mut ranking = self.named_first(user_id, &text, ranking).await?;
+        make_descending(&mut ranking);
         let shown = (query.offset as usize).saturating_add(query.limit as usize);
         let ranking = self.checked(user_id, &entry, ranking, checks, shown.saturating_add(1)).await?;
-        self.show(user_id, query, &entry, &words, ranking, mode).await
+        let is_measured = coverage.is_none() || self.has_measured_model;
+        let has_good_match = ranking.first().is_some_and(|best| !is_measured || best.score >= FLOOR);
+        let found = self.show(user_id, query, &entry, &words, ranking, coverage).await?;
+        Ok(Found { has_good_match, ..found })
     }
 
     /// Vector of a query; `None` without a model, or if it fails: full-text results are better than an error.
@@ -184,19 +198,36 @@ impl Search {
         vectors: QueryVectors,
         allowed: Option<Arc<HashSet<i64>>>,
         has_feedback: bool,
-    ) -> Vec<Fused> {
+    ) -> (Vec<Fused>, Coverage) {
         self.compute(user_id, entry, move |entry| {
             let index = entry.read();
             let QueryVectors { current, previous } = &vectors;
             let cosines = index.cosines(current, previous.as_deref(), allowed.as_deref(), DEPTH);
             let by_meaning = nearest_first(&index, &cosines, DEPTH);
-            if has_feedback {
-                fuse_with_feedback(&index, current, &by_words, &by_meaning)
+            let is_unread = |document| index.is_in(&cosines.unread, document);
+            let fused = if has_feedback {
+                fuse_with_feedback(&index, current, &by_words, &by_meaning, is_unread)
             } else {
-                fuse(&by_words, &by_meaning, MEANING_WEIGHT)
-            }
+                fuse(&by_words, &by_meaning, MEANING_WEIGHT, is_unread)
+            };
+            let (documents, unread) = (index.documents(), index.documents_in(&cosines.unread));
+            (fused, Coverage { embedded: documents - unread, documents })
         })
         .await
+    }
+
+    /// Ranking with the documents that the query names at its beginning.
+    async fn named_first(
+        &self,
+        user_id: &str,
+        text: &str,
+        ranking: Vec<Fused>,
+    ) -> kitbag_database::Result<Vec<Fused>> {
+        if !named::may_name(text) {
+            return Ok(ranking);
+        }
+        let best: Vec<_> = ranking.iter().take(named::DEPTH).map(|found| found.document).collect();
+        Ok(named::first(text, &self.store.names(user_id, &best).await?, ranking))
     }
 
     /// Documents that the query's filters allow; `None`: all.
@@ -231,7 +262,7 @@ impl Search {
         entry: &Arc<CachedIndex>,
         words: &[QueryWord],
         ranking: Vec<Fused>,
-        mode: Mode,
+        coverage: Option<Coverage>,
     ) -> Result<Found, KnowledgeError> {
         let (offset, limit) = (query.offset as usize, query.limit as usize);
         let has_more = ranking.len() > offset.saturating_add(limit);
@@ -257,6 +288,7 @@ impl Search {
             let words = words::find(&snippet, analyzer, &terms);
             Some(Hit { document, snippet, words, score: found.score })
         });
-        Ok(Found { hits: hits.collect(), has_more, mode })
+        let mode = if coverage.is_some() { Mode::Hybrid } else { Mode::FullText };
+        Ok(Found { hits: hits.collect(), has_more, mode, coverage, has_good_match: true })
     }
 }

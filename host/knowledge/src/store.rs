@@ -29,7 +29,7 @@ pub(super) use chunks::{NewChunk, Unembedded};
 pub(super) use index::{BEGINNING, ChunkRow, End, Models, Revision};
 pub(super) use ingest::Stored;
 pub(super) use jobs::{Failed, Job, Kind};
-pub(super) use search::Sources;
+pub(super) use search::{DocumentName, Sources};
 pub(super) use subjects::Subject;
 
 /// Access to all documents, feeds, chunks and jobs.

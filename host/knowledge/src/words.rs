@@ -19,6 +19,7 @@ use std::ops::Range;
 
 pub(super) use self::analyzer::{Analyzer, Analyzers};
 pub(super) use self::language::Language;
+pub(super) use self::language::is_stop_word;
 pub use self::language::language_of;
 pub(super) use self::query::{QueryWord, of_phrase, of_query};
 

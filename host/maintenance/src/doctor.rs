@@ -18,6 +18,7 @@ mod seals;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kitbag_base::disk::Disk;
 use kitbag_base::folder::Folder;
@@ -47,6 +48,8 @@ pub struct Subject {
     /// Reserve of free disk space, below which the server stores nothing more, in bytes; `None` for the
     /// default.
     pub free_disk_space: Option<u64>,
+    /// Age before which the server removes no entry of the audit log.
+    pub audit_retention: Duration,
     /// Certificate of the server; `None` for plain HTTP.
     pub certificate: Option<Presented>,
     /// Depth of the checks.
@@ -159,7 +162,7 @@ async fn check_rows(
             "give this command the server's setting (objects); if the folder is lost, restore the last backup",
         )),
     }
-    audit::check(database, report).await?;
+    audit::check(database, &subject.key_source, subject.audit_retention, report).await?;
     keys::check_secrets(&subject.key_source, database, report).await
 }
 

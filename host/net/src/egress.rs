@@ -28,6 +28,7 @@ mod error;
 pub mod fuzzing;
 mod guard;
 mod hygiene;
+mod led;
 mod nat64;
 mod policy;
 mod pool;
@@ -40,6 +41,8 @@ mod settings;
 mod target;
 #[cfg(test)]
 pub(crate) mod test_name_server;
+#[cfg(test)]
+pub(crate) mod test_proxy;
 #[cfg(any(test, feature = "testing"))]
 pub mod test_server;
 #[cfg(test)]
@@ -67,6 +70,7 @@ use self::connector::{Connector, GuardedTcp, tls_config};
 pub use self::error::EgressError;
 use self::guard::AddressGuard;
 pub use self::guard::{CaptureRanges, ToolkitRanges};
+pub use self::led::LedBy;
 use self::nat64::Nat64;
 pub use self::nat64::Nat64Prefix;
 pub use self::policy::{ListedHost, Policy};
@@ -145,6 +149,16 @@ impl Egress {
             runtime: runtime.clone(),
             metrics: Metrics::default(),
         }
+    }
+
+    /// Client that leaves every name to a proxy at this loopback address.
+    #[cfg(test)]
+    pub(crate) fn behind(proxy: &test_proxy::TestProxy) -> Self {
+        let settings = EgressSettings {
+            proxy: Some(Proxy::parse(&format!("http://{}", proxy.address)).unwrap()),
+            ..EgressSettings::default()
+        };
+        Self::resolving(settings, &Resolver::unknowing(), &Resolver::unknowing())
     }
 
     /// Counts the requests in `metrics`.

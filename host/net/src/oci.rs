@@ -7,7 +7,9 @@
 //! - a returned component has the digest that its manifest names, and the manifest the digest that the
 //!   reference names;
 //! - credentials are read only when a registry requires them, and sent only to it and to the token service
-//!   that it names, over TLS or within this machine.
+//!   that it names, over TLS or within this machine;
+//! - a registry at a public address leads to public addresses alone, and no text of another server's response
+//!   is in an error.
 
 mod answer;
 mod artifact;

@@ -9,12 +9,13 @@ use kitbag_manifest::asking;
 use kitbag_manifest::question::Question;
 use kitbag_vault::UserSecrets;
 use tokio::sync::Semaphore;
-use wasmtime::component::{Component, Linker, ResourceTableError};
-use wasmtime::{CallHook, Engine, Store, Trap};
+use wasmtime::component::{Component, Linker};
+use wasmtime::{CallHook, Engine, Store};
 
 use super::Sandbox;
 use super::background::Background;
 use super::call_data::CallData;
+use super::fault::fault;
 use super::instance::Instance;
 use super::limits::{Limits, Meter, TABLE_ELEMENT_BYTES};
 use crate::capabilities::ask::Answers;
@@ -302,63 +303,4 @@ pub(super) fn new_store(engine: &Engine, limits: &Limits, state: CallData) -> St
     store.epoch_deadline_async_yield_and_update(1);
     store.set_epoch_deadline(1);
     store
-}
-
-/// Determines why a guest stopped.
-pub(super) fn fault(error: &wasmtime::Error, state: &CallData) -> Fault {
-    if let Some(shortage) = state.meter.shortage() {
-        return Fault::OutOfMemory(shortage);
-    }
-    if let Some(limit) = state.meter.refused() {
-        return Fault::Limit(limit);
-    }
-    match error.downcast_ref::<Trap>() {
-        Some(Trap::StackOverflow) => Fault::Limit(STACK_LIMIT),
-        Some(Trap::MemoryOutOfBounds) if is_below_memory(error) => Fault::Limit(STACK_LIMIT),
-        Some(Trap::MemoryOutOfBounds) => Fault::Trap(format!("{}\n\n{STACK_HINT}", error_chain(error))),
-        _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) || is_out_of_handles(error) => {
-            Fault::Limit("limit of streams, requests and timers")
-        }
-        _ if is_too_much_at_once(error) => Fault::ResultTooLarge,
-        _ => Fault::Trap(error_chain(error)),
-    }
-}
-
-const STACK_LIMIT: &str = "stack limit";
-/// Hint appended to the error of an out-of-bounds memory access whose address is unknown.
-const STACK_HINT: &str = "A toolkit that runs out of stack may end like this too: Cargo.toml can ask for more \
-                          ([package.metadata.kitbag], stack-kib).";
-
-/// Whether the guest accessed memory below address 0. Toolchains place a guest's own stack at the start of
-/// its memory, so a guest that runs out of stack does this; one with a bad pointer rarely does. The address
-/// is only in the text of the error.
-fn is_below_memory(error: &wasmtime::Error) -> bool {
-    const FAULT: &str = "memory fault at wasm address 0x";
-    const ADDRESS_SPACE: u64 = 1 << 32;
-    const MAX_FRAME_BYTES: u64 = 16 << 20;
-
-    let address = error.chain().find_map(|cause| {
-        let text = cause.to_string();
-        let address = text.strip_prefix(FAULT)?.split(' ').next()?;
-        u64::from_str_radix(address, 16).ok()
-    });
-    address.is_some_and(|it| (ADDRESS_SPACE - MAX_FRAME_BYTES..ADDRESS_SPACE + MAX_FRAME_BYTES).contains(&it))
-}
-
-/// The error and its causes, with the guest's stack frames. `Debug` would add the host's frames and source
-/// paths when `RUST_BACKTRACE` is set.
-fn error_chain(error: &wasmtime::Error) -> String {
-    error.chain().map(ToString::to_string).collect::<Vec<_>>().join("\n\nCaused by: ")
-}
-
-/// Whether the guest has more open handles than `set_max_component_handles` allows. The error has no type of
-/// its own, so its text is compared.
-fn is_out_of_handles(error: &wasmtime::Error) -> bool {
-    error.root_cause().to_string().contains("store handle limit exceeded")
-}
-
-/// Whether the guest passed the host more than `set_hostcall_fuel` allows. That error has no type of its own,
-/// so its text is compared; the specification test of a large result fails if the text changes.
-fn is_too_much_at_once(error: &wasmtime::Error) -> bool {
-    error.root_cause().to_string().contains("fuel allocated for hostcalls")
 }

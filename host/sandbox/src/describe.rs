@@ -10,8 +10,9 @@ use tokio::time::{Instant, sleep_until};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use super::call::{Fault, fault, new_store};
+use super::call::{Fault, new_store};
 use super::call_data::CallData;
+use super::fault::fault;
 use super::limits::{DESCRIBE_CPU_TIME, Limits};
 use super::linker;
 use crate::capabilities::Capabilities;

@@ -10,6 +10,7 @@
 //! - `shape`, `imports`, `refused`: limits on the structure of a component; what it may import; imports that are
 //!   always refused
 //! - `call`, `instance`, `background`: a fresh instance for each call, and for each captured file
+//! - `fault`: why a guest stopped, from the errors of wasmtime
 //! - `resources`: measures the host memory of a guest's resources
 //! - `extractors`: the installed components that read captured files: locates them, compiles each once, runs
 //!   them, and explains failures to users
@@ -35,6 +36,7 @@ mod describe;
 mod engine;
 mod extract;
 pub mod extractors;
+mod fault;
 mod imports;
 pub mod installed;
 mod instance;

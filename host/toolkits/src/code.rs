@@ -61,6 +61,10 @@ impl Code {
         (&self.digest, &self.owner) == (&other.digest, &other.owner) && self.definition == other.definition
     }
 
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Whether the code is loaded.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.get().is_some()

@@ -128,8 +128,8 @@ impl Component {
 }
 
 /// Converts the arguments of `run_code` to those of the component, as JSON.
-pub fn arguments(arguments: &Value) -> String {
-    json!({ "code": arguments["code"], "calls": MAX_CALLS }).to_string()
+pub fn arguments(mut arguments: Value) -> Value {
+    json!({ "code": arguments["code"].take(), "calls": MAX_CALLS })
 }
 
 /// Returns the declaration of `run_code`.

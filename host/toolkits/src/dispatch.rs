@@ -18,7 +18,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kitbag_base::bounded_json::compact;
 use kitbag_base::metrics::Metrics;
+use kitbag_base::workers::{INLINE_BYTES, Workers};
 use kitbag_identity::Caller;
 use kitbag_manifest::{ToolkitDefinition, config};
 use kitbag_net::traces::{Arrival, CallStep, Trace, Traces};
@@ -60,6 +62,7 @@ pub struct Dispatch {
     invocations: Arc<Invocations>,
     admission: Admission,
     checks: Checks,
+    workers: Workers,
     metrics: Metrics,
     traces: Traces,
 }
@@ -87,18 +90,18 @@ pub struct Unavailable;
 
 impl Dispatch {
     /// Creates a dispatcher. Calls get the caller's secrets and settings once the caller has agreed to the
-    /// toolkit's reach. They are recorded in `invocations`, counted in `metrics` and traced by `traces`.
-    /// Fails if threads cannot be started.
+    /// toolkit's reach. They are recorded in `invocations`, counted in `metrics` and traced by `traces`; `workers`
+    /// process large arguments and results. Fails if threads cannot be started.
     pub fn new(
         toolkits: Arc<Toolkits>,
         (vault, user_config): (Arc<Vault>, Arc<UserConfig>),
         invocations: Arc<Invocations>,
         limits: AdmissionLimits,
-        metrics: Metrics,
-        traces: Traces,
+        workers: Workers,
+        (metrics, traces): (Metrics, Traces),
     ) -> io::Result<Self> {
         let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { toolkits, vault, user_config, invocations, admission, checks, metrics, traces })
+        Ok(Self { toolkits, vault, user_config, invocations, admission, checks, workers, metrics, traces })
     }
 
     /// Returns the number of calls in flight.
@@ -117,7 +120,8 @@ impl Dispatch {
         let span = self.traces.begin(arrival, tool.toolkit(), (tool.method(), &tool.record_name()));
         let (in_log, trace) = (span.in_log(), span.below());
         let run = call.run.clone();
-        let mut recording = Recording::start(&self.invocations, &self.metrics, (tool, caller), run, span);
+        let parts = (&self.invocations, &self.metrics, &self.workers);
+        let mut recording = Recording::start(parts, (tool, caller), run, span);
         let recorded = async move {
             match self.run(call, arguments, listener, &trace, &mut recording).await {
                 Ok((reply, conclusion)) => {
@@ -140,9 +144,23 @@ impl Dispatch {
             Unavailable
         })?;
         for text in &mut texts {
-            *text = redact::text(take(text), &secrets).await;
+            *text = redact::text((&self.workers, user_id), take(text), &secrets).await;
         }
         Ok(texts)
+    }
+
+    /// The threads that process a user's large data.
+    pub fn workers(&self) -> &Workers {
+        &self.workers
+    }
+
+    /// Encodes the arguments of a call.
+    async fn json(&self, user: &str, arguments: Value) -> String {
+        let json = match compact(&arguments, INLINE_BYTES) {
+            Some(json) => json,
+            None => self.workers.run_in_turn(user, move || arguments.to_string().into_bytes()).await,
+        };
+        String::from_utf8(json).expect("JSON is UTF-8")
     }
 
     async fn run(
@@ -185,11 +203,13 @@ impl Dispatch {
 
         let step = trace.begin(CallStep::CheckArguments);
         let arguments = Value::Object(arguments);
-        let arguments = match self.checks.check(&caller.user_id, prepared.input(), arguments).await {
+        let arguments = match self.checks.check(user, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
-            Checked::Violations(violations) => {
-                let mut failure = Failure::invalid_params(&violations);
-                failure.error = redact::text(take(&mut failure.error), &secrets).await;
+            Checked::Violations(mut violations) => {
+                for violation in &mut violations {
+                    *violation = redact::text((&self.workers, user), take(violation), &secrets).await;
+                }
+                let failure = Failure::invalid_params(violations);
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }
             Checked::TimedOut => {
@@ -205,7 +225,7 @@ impl Dispatch {
             ));
         }
         let config = self.config(tool.toolkit(), caller).await?;
-        let invocation = |(target, arguments)| Invocation {
+        let invocation = |target, arguments| Invocation {
             target,
             arguments,
             user_id: caller.user_id.clone(),
@@ -218,16 +238,19 @@ impl Dispatch {
         };
         let (report, observations) = match prepared {
             Prepared::Toolkit(tool, ready) => {
-                let call = (Target::Tool(tool.definition().name.clone()), arguments.to_string());
-                call_toolkit(&ready.code, invocation(call), listener, trace, recording).await
+                let target = Target::Tool(tool.definition().name.clone());
+                let invocation = invocation(target, self.json(user, arguments).await);
+                call_toolkit(&ready.code, invocation, listener, trace, recording).await
             }
             Prepared::Offer(offer, ready) => {
-                let call = callee::target(offer, arguments);
-                call_toolkit(&ready.code, invocation(call), listener, trace, recording).await
+                let (target, arguments) = callee::target(offer, arguments);
+                let invocation = invocation(target, self.json(user, arguments).await);
+                call_toolkit(&ready.code, invocation, listener, trace, recording).await
             }
             Prepared::Code(run, ref code) => {
-                let call = (Target::Tool(RUN_CODE.to_owned()), code_runner::arguments(&arguments));
-                let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation(call) };
+                let arguments = self.json(user, code_runner::arguments(arguments)).await;
+                let invocation = invocation(Target::Tool(RUN_CODE.to_owned()), arguments);
+                let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation };
                 call_toolkit(code, invocation, listener, trace, recording).await
             }
             Prepared::Own(tool) => {
@@ -241,8 +264,8 @@ impl Dispatch {
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
         let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
-        let report = redact::report(report, &secrets, &observations.tokens).await;
-        let structured = self.checks.structured(&caller.user_id, &report.ended, prepared.output()).await;
+        let mut report = redact::report((&self.workers, user), report, &secrets, &observations.tokens).await;
+        let structured = self.checks.structured(user, &mut report.ended, prepared.output()).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         reply.complete_links(tool.toolkit());
         if let Callee::Code(_) = tool {
@@ -251,7 +274,7 @@ impl Dispatch {
         }
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
-            explain(failure, sign_in_failure, &secrets).await;
+            explain((&self.workers, user), failure, sign_in_failure, &secrets).await;
         }
         Ok((reply, conclusion))
     }
@@ -279,11 +302,16 @@ impl Dispatch {
 }
 
 /// Replaces the handler's error if the host could not sign in.
-async fn explain(failure: &mut Failure, sign_in: Option<Reason>, secrets: &Arc<UserSecrets>) {
+async fn explain(
+    workers: (&Workers, &str),
+    failure: &mut Failure,
+    sign_in: Option<Reason>,
+    secrets: &Arc<UserSecrets>,
+) {
     let Some(reason) = sign_in else { return };
-    **failure = reason.failure;
+    failure.envelope = reason.failure;
     failure.needs_account = reason.is_about_account;
-    failure.error = redact::text(take(&mut failure.error), secrets).await;
+    failure.envelope.error = redact::text(workers, take(&mut failure.envelope.error), secrets).await;
 }
 
 /// Runs a call in the sandbox.

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use kitbag_base::base_url::below;
 use kitbag_base::redaction::Redactor;
 use kitbag_knowledge::{
-    DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, Query, State, Summary,
+    Coverage, DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, NO_GOOD_MATCH, Query, State,
+    Summary,
 };
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
@@ -71,6 +72,9 @@ struct SearchResults {
     results: Vec<SearchResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u32>,
+    /// Sentences about the results as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -79,6 +83,8 @@ struct SearchResult {
     title: String,
     url: String,
     snippet: String,
+    /// Relevance, 0 to 1, to two decimal places.
+    score: f64,
 }
 
 #[derive(Serialize)]
@@ -139,11 +145,16 @@ impl KnowledgeTools {
         let query = Query { text, has_operators: true, limit, offset, source: None, author: None };
         let found = self.knowledge.search(user_id, &query).await.map_err(refused)?;
         let next_offset = found.has_more.then(|| offset.saturating_add(limit));
-        let result = |Hit { document, snippet, .. }: Hit| {
+        let result = |Hit { document, snippet, score, .. }: Hit| {
             let url = self.url(&document);
-            SearchResult { id: document.id, title: document.title, url, snippet }
+            let score = (score * 100.0).round() / 100.0;
+            SearchResult { id: document.id, title: document.title, url, snippet, score }
         };
-        returned(&SearchResults { results: found.hits.into_iter().map(result).collect(), next_offset })
+        let is_poor = !found.has_good_match && !found.hits.is_empty();
+        let notes = [is_poor.then(|| NO_GOOD_MATCH.to_owned()), found.coverage.and_then(Coverage::note)];
+        let note =
+            Some(notes.into_iter().flatten().collect::<Vec<_>>().join(" ")).filter(|it| !it.is_empty());
+        returned(&SearchResults { results: found.hits.into_iter().map(result).collect(), next_offset, note })
     }
 
     async fn fetch(
@@ -296,11 +307,13 @@ fn definition() -> ToolkitDefinition {
                             "title": text("Its title."),
                             "url": text("Where a person finds it."),
                             "snippet": text("The passage that fits best."),
+                            "score": { "type": "number", "description": "How good it is, 0 to 1; below 0.4 it is probably about something else." },
                         },
-                        "required": ["id", "title", "url", "snippet"],
+                        "required": ["id", "title", "url", "snippet", "score"],
                     },
                 },
                 "nextOffset": { "type": "integer", "description": "The `offset` of more results, if there are any." },
+                "note": text("What to know about these results, such as that none is a good match."),
             },
             "required": ["results"],
         })),

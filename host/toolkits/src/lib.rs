@@ -111,7 +111,8 @@ pub use registry::{Registry, Tool, listed_name, names_of, toolkit_of};
 pub use schemas::Schemas;
 use store::Store;
 pub use store::{
-    Claim, Expected, LiveVersion, OwnershipRecord, Rollback, TakenOver, ToolkitRecord, Version, VersionRecord,
+    AskedCall, AskedCalls, Claim, Expected, LiveVersion, OwnershipRecord, Rollback, TakenOver, ToolkitRecord,
+    Version, VersionRecord,
 };
 use updates::Followed;
 pub use updates::{NewerState, NewerVersion, Tracked};
@@ -127,6 +128,7 @@ pub struct Toolkits {
     egress: Egress,
     store: Store,
     limited_calls: LimitedCalls,
+    asked_calls: AskedCalls,
     registry: ArcSwap<Registry>,
     /// Signals each replacement of `registry`, whatever its cause.
     published: watch::Sender<()>,
@@ -171,6 +173,7 @@ impl Toolkits {
     ) -> Result<Self, ToolkitError> {
         let artifacts = Artifacts::open(directory, &sandbox.code_version(), components).await?;
         let limited_calls = LimitedCalls::new(database.clone());
+        let asked_calls = AskedCalls::new(database.clone());
         let store = Store::new(database);
         artifacts.sweep_code(store.digests().await?).await;
         let toolkits = Self {
@@ -181,6 +184,7 @@ impl Toolkits {
             egress,
             store,
             limited_calls,
+            asked_calls,
             registry: ArcSwap::default(),
             published: watch::Sender::new(()),
             changed: watch::Sender::new(()),
@@ -211,6 +215,11 @@ impl Toolkits {
     /// Returns the counters of limited calls.
     pub fn limited_calls(&self) -> &LimitedCalls {
         &self.limited_calls
+    }
+
+    /// Returns the calls that continue with an answer of their user.
+    pub fn asked_calls(&self) -> &AskedCalls {
+        &self.asked_calls
     }
 
     /// Returns a receiver that is notified of each replacement of the registry.

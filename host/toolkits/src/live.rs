@@ -86,6 +86,11 @@ impl Live {
         self.narrowed.get(&self.definition, tools)
     }
 
+    /// Returns the SHA-256 of the component, hexadecimal.
+    pub fn digest(&self) -> &str {
+        self.code.digest()
+    }
+
     /// Whether any data that its user has given may reach the toolkit, or be attached for it.
     pub(super) fn takes_anything(&self) -> bool {
         self.reach.takes_anything() || !self.definition.config.is_empty()

@@ -1,5 +1,6 @@
 //! All SQL about toolkits, their versions and which one is live.
 
+mod asked_calls;
 mod audience;
 mod code_tools;
 mod conditions;
@@ -32,6 +33,7 @@ use super::difference::Changes;
 use super::icons::Picture;
 use super::provenance::{Provenance, SignatureRule};
 use super::vouch::VouchReason;
+pub use asked_calls::{AskedCall, AskedCalls};
 pub use conditions::{Expected, LiveVersion};
 use conditions::{expect_live, refuse_taken_version};
 pub(super) use consents::{AgreedReach, NewConsent, StoredConsent};

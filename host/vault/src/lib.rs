@@ -23,9 +23,11 @@
 //! - `outbound_auth/accounts`: connected accounts: authorization at the provider, renewal, revocation
 //!   (docs/decisions/0065)
 //! - `account`: accounts as encrypted rows, and the lock for renewing the tokens of each
+//! - `audit_keys`: the keys that seal the audit log (docs/decisions/0083)
 //! - `call_secrets`: the secrets of a call: those of its user and those for everyone (docs/decisions/0066)
 
 mod account;
+mod audit_keys;
 mod cached;
 mod call_secrets;
 mod check;
@@ -61,6 +63,7 @@ use tokio::sync::Mutex;
 use tracing::{error, info};
 
 pub use account::{Account, AccountState, Once, Tokens};
+pub use audit_keys::audit_keys;
 pub use cached::forget_most;
 pub use check::{SecretsCheck, check_secrets, master_key_names};
 pub use link::Link;
@@ -231,13 +234,14 @@ impl From<DatabaseError> for OpenError {
 impl Vault {
     /// Reads the master keys, and checks that all keys used by the records are available.
     pub async fn open(database: Database, source: KeySource) -> Result<Self, OpenError> {
-        let store = Store::new(database);
+        let store = Store::new(database.clone());
         let used = store.master_keys().await?;
         let creation = if used.is_empty() { Creation::Allowed } else { Creation::Refused };
         let keys = MasterKeys::load(&source, creation).await?;
         if let Some((name, records)) = used.into_iter().find(|(name, _)| keys.named(name).is_none()) {
             return Err(OpenError::KeyMissing { name, records });
         }
+        database.seal_audit_with(audit_keys::derived(&keys)).await?;
         let merged = Arc::new(CallSecrets::new(IDLE_TIMEOUT));
         let vault = Self {
             store,

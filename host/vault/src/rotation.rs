@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use super::master_key::{KeySource, MasterKeyError, MasterKeys};
 use super::seal::SecretId;
 use super::store::Row;
-use super::{OpenError, Vault, VaultError, log_broken, seal};
+use super::{OpenError, Vault, VaultError, audit_keys, log_broken, seal};
 
 /// Maximum number of records rewrapped in one transaction.
 const BATCH_ROWS: u32 = 500;
@@ -56,6 +56,7 @@ impl Vault {
             let keys = self.keys.load().with_new_key();
             // Both keys must be in the file before the first record is wrapped with the new one.
             keys.save(path)?;
+            self.store.database().seal_audit_with(audit_keys::derived(&keys)).await?;
             self.keys.store(Arc::new(keys));
         }
         let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
@@ -107,11 +108,13 @@ impl Vault {
         if let KeySource::File(path) = &self.source { keys.save(path) } else { Ok(()) }
     }
 
-    /// Rewraps secrets, and deletes the cached values of toolkits, which can be obtained again.
+    /// Rewraps secrets, seals the audit log again, and deletes the cached values of toolkits, which can be
+    /// obtained again.
     async fn rewrap_all(&self) -> Result<Rewrapped, VaultError> {
         let keys = self.keys.load_full();
         let current = keys.current();
         self.store.forget_cached(current.name()).await?;
+        self.store.database().reseal_audit().await?;
         let mut done = Rewrapped::default();
         let mut last: Option<Row> = None;
         loop {

@@ -99,7 +99,6 @@ impl Store {
         Self(database)
     }
 
-    #[cfg(test)]
     pub(super) fn database(&self) -> &Database {
         &self.0
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use kitbag_base::testing::abandon_after;
-use kitbag_database::audit::Actor;
+use kitbag_database::audit::{Actor, verify};
 use kitbag_database::sql;
 use secrecy::ExposeSecret;
 
@@ -12,6 +12,11 @@ use super::*;
 
 async fn database(folder: &Path) -> Database {
     let database = Database::of_test(folder).await;
+    add_toolkits(&database).await;
+    database
+}
+
+async fn add_toolkits(database: &Database) {
     database
         .execute(
             "INSERT INTO toolkits VALUES ('books', 'ana', '1.0.0'), ('films', 'ana', '1.0.0') ON CONFLICT DO NOTHING;
@@ -21,7 +26,6 @@ async fn database(folder: &Path) -> Database {
                  ON CONFLICT DO NOTHING;",
         )
         .await;
-    database
 }
 
 fn key_file(folder: &Path) -> KeySource {
@@ -29,7 +33,10 @@ fn key_file(folder: &Path) -> KeySource {
 }
 
 async fn vault(folder: &Path) -> Arc<Vault> {
-    Arc::new(Vault::open(database(folder).await, key_file(folder)).await.expect("the vault opens"))
+    let database = Database::of_test(folder).await;
+    let vault = Vault::open(database.clone(), key_file(folder)).await.expect("the vault opens");
+    add_toolkits(&database).await;
+    Arc::new(vault)
 }
 
 /// Returns the slot of a secret for a toolkit owned by `ana`.
@@ -393,12 +400,63 @@ async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
 
     let new_key = fs::read_to_string(folder.path().join("master-key")).unwrap();
     assert_eq!(rotated.rewrapped, 3);
+    expect_sealed_log(folder.path(), &rotated.master_key).await;
     assert_eq!(before.value("ana", "books", "KEY_1").await.as_deref(), Some("value-1"));
     assert!(!new_key.contains(old_key.trim()) && new_key.lines().count() == 1);
     let after = vault(folder.path()).await;
     assert_eq!(after.value("ana", "books", "KEY_2").await.as_deref(), Some("value-2"));
     let with_old_key = Vault::open(database(folder.path()).await, KeySource::Text(old_key.into())).await;
     assert!(matches!(with_old_key.err(), Some(OpenError::KeyMissing { records: 3, .. })));
+}
+
+/// Asserts that the audit log is sealed with this master key alone, the one in the file, and is unchanged.
+async fn expect_sealed_log(folder: &Path, master_key: &str) {
+    let database = database(folder).await;
+    let keys = audit_keys(&key_file(folder)).await.expect("a key");
+    let verified = verify(&database, Some(&keys), Duration::ZERO).await.expect("it is read");
+    assert_eq!(verified.faults, []);
+    assert_eq!(database.audit_key_names().await.expect("it is read"), [master_key]);
+}
+
+#[tokio::test]
+async fn a_rotation_does_not_seal_what_somebody_has_changed_in_the_log_unseen() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    for name in ["KEY_1", "KEY_2"] {
+        vault.set(&Actor::server(), slot("ana", "books", name), &"s3cr3t-value".into()).await.unwrap();
+    }
+    let remove_all =
+        "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash";
+    vault.store.database().execute(remove_all).await;
+
+    vault.rotate(&Actor::server()).await.unwrap();
+
+    let keys = audit_keys(&key_file(folder.path())).await.unwrap();
+    let verified = verify(vault.store.database(), Some(&keys), Duration::ZERO).await.unwrap();
+    let found: Vec<_> = verified.faults.iter().map(|fault| fault.what.as_str()).collect();
+    assert!(found.len() == 1 && found[0].contains("the record of its ends was changed"), "{found:?}");
+}
+
+#[tokio::test]
+async fn the_log_stays_whole_while_the_key_is_rotated_and_others_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = vault(folder.path()).await;
+    let writing = async |user: &str| {
+        for number in 0..20 {
+            let slot = slot(user, "books", &format!("KEY_{number}"));
+            vault.set(&Actor::server(), slot, &"s3cr3t-value".into()).await.unwrap();
+        }
+    };
+    let rotating = async {
+        for _ in 0..5 {
+            vault.rotate(&Actor::server()).await.unwrap();
+        }
+    };
+
+    let ((), (), ()) = futures::join!(writing("ana"), writing("ben"), rotating);
+
+    let rotated = vault.rotate(&Actor::server()).await.unwrap();
+    expect_sealed_log(folder.path(), &rotated.master_key).await;
 }
 
 #[tokio::test]
@@ -464,6 +522,7 @@ async fn a_rotation_that_a_crash_interrupted_is_finished_at_the_next_start() {
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
     let master_key = after.keys.load().current().name().to_owned();
     assert_eq!(after.store.master_keys().await.unwrap(), [(master_key.clone(), 1)]);
+    expect_sealed_log(folder.path(), &master_key).await;
     let recorded = "SELECT actor || name FROM audit WHERE act = 'master_key.rotated'";
     let database = database(folder.path()).await;
     assert_eq!(database.column::<String>(recorded).await, [master_key.as_str()]);

@@ -1,13 +1,13 @@
 //! HTTP API of a user's connected account for a toolkit: show and disconnect. Connecting needs a browser
 //! page.
 
-use axum::Json;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use kitbag_access::{AccessError, AccountStatus, User};
 
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// `GET /toolkits/{id}/account`
 pub(super) async fn show(

@@ -1,6 +1,5 @@
 //! HTTP API for the audience of toolkits (grants). Operators only.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Maximum bytes of a list of grants: the maximum number of grants with names of maximum length.
 const MAX_GRANTS_BYTES: usize = 256 << 10;

@@ -1,11 +1,13 @@
-//! The audit log as newline-delimited JSON, with optional streaming of new entries. Operators only.
+//! The audit log as newline-delimited JSON, with optional streaming of new entries, and its verification.
+//! Operators only.
 
 use std::io;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use kitbag_access::values::audit::{AuditFilter, AuditQuery};
+use kitbag_access::values::audit::{AuditFilter, AuditQuery, Verification};
 use kitbag_access::{AccessError, AuditReader, Operator, ReadingMode};
 use serde::Deserialize;
 use tracing::error;
@@ -13,9 +15,10 @@ use tracing::error;
 use super::Shared;
 use super::error::WebError;
 use super::logs::parameters::{DEFAULT_LIMIT, MAX_LIMIT, point_in_time};
-use super::logs::tail::{Lines, Tail, json_lines};
+use super::logs::tail::{Lines, Tail, encoded, json_lines};
 use super::logs::{MAX_STREAM_TIME, bad_query};
 use crate::authenticate::By;
+use crate::share::RequestShare;
 
 /// Query string of `GET /audit`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,19 +41,25 @@ pub(super) struct Parameters {
 }
 
 /// Line source that reads the audit log.
-pub(super) struct AuditLines(AuditReader);
+pub(super) struct AuditLines(AuditReader, RequestShare);
 
 /// `GET /audit?since=…&until=…&act=…&user=…&toolkit=…&before=…&limit=…&follow=true`: oldest first.
 pub(super) async fn read(
     State(shared): State<Shared>,
     By(operator): By<Operator>,
+    share: RequestShare,
     parameters: Result<Query<Parameters>, QueryRejection>,
 ) -> Result<Tail<AuditLines>, WebError> {
     let Query(parameters) = parameters.map_err(|rejection| bad_query(rejection.body_text()))?;
     let query = parameters.query()?;
     let mode = if query.follows { ReadingMode::Follow } else { ReadingMode::Once };
-    let lines = AuditLines(operator.audit(query).await?);
+    let lines = AuditLines(operator.audit(query).await?, share);
     Ok(Tail { lines, mode, stopping: shared.stopping, max_time: MAX_STREAM_TIME })
+}
+
+/// `GET /audit/verification`: verifies the whole log. Returns what is wrong, and the ends of all chains.
+pub(super) async fn verify(By(operator): By<Operator>) -> Result<Json<Verification>, WebError> {
+    Ok(Json(operator.verify_audit().await?))
 }
 
 impl Parameters {
@@ -84,13 +93,15 @@ impl Parameters {
 
 impl Lines for AuditLines {
     async fn next_lines(&mut self) -> io::Result<Bytes> {
-        let page = match self.0.next_page().await {
-            Ok(page) => json_lines(&page),
+        match self.0.next_page().await {
+            Ok(page) => Ok(encoded(&self.1, page, |page, max_bytes| json_lines(page, max_bytes)).await),
             // The list of operators changed meanwhile.
-            Err(refused @ AccessError::NotOperator(_)) => return Err(io::Error::other(refused)),
-            Err(cause) => Err(io::Error::other(cause)),
-        };
-        page.inspect_err(|cause| error!(%cause, "the audit log cannot be read"))
+            Err(refused @ AccessError::NotOperator(_)) => Err(io::Error::other(refused)),
+            Err(cause) => {
+                error!(%cause, "the audit log cannot be read");
+                Err(io::Error::other(cause))
+            }
+        }
     }
 
     async fn more(&mut self) -> Option<()> {

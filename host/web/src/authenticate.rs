@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderValue, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kitbag_access::{Access, Operator, User};
@@ -17,6 +17,7 @@ use tracing::{debug, error, info};
 use url::Url;
 
 use super::error::WebError;
+use super::names::{addressed, base_urls};
 use super::share::{Purpose, RequestShare, RequestShares};
 use super::{ConnectionState, Shared, header_value};
 
@@ -27,7 +28,9 @@ pub(super) struct Authentication {
     metrics: Metrics,
     traces: Traces,
     shares: RequestShares,
-    challenge: Challenge,
+    base_urls: Vec<Url>,
+    /// Scopes to request, as a parameter of challenges.
+    scope: String,
     refusals: Refusals,
 }
 
@@ -51,36 +54,6 @@ impl Refusals {
         } else {
             debug!(%cause, "refused a token");
         }
-    }
-}
-
-/// `WWW-Authenticate` of a 401: URL of the resource metadata (RFC 9728, section 5.1), and scopes to request.
-struct Challenge {
-    without_token: HeaderValue,
-    /// Header for a wrong token, with `error` (RFC 6750, section 3.1).
-    wrong_token: HeaderValue,
-}
-
-impl Challenge {
-    fn new(base_url: &Url, scopes: Option<Vec<String>>) -> Self {
-        // Without a path in the base URL, clients get the metadata document of the whole host, as they always
-        // have.
-        let metadata = match path_of(base_url) {
-            "" => below(base_url, "/.well-known/oauth-protected-resource"),
-            _ => well_known(base_url, "oauth-protected-resource", "/mcp").into(),
-        };
-        let scope = scopes.map(|scopes| format!(", scope=\"{}\"", scopes.join(" "))).unwrap_or_default();
-        let without_token = format!("Bearer resource_metadata=\"{metadata}\"{scope}");
-        Self {
-            wrong_token: header_value(&format!("{without_token}, error=\"invalid_token\"")),
-            without_token: header_value(&without_token),
-        }
-    }
-
-    fn about(&self, cause: &AuthError) -> HeaderValue {
-        let challenge =
-            if matches!(cause, AuthError::Missing) { &self.without_token } else { &self.wrong_token };
-        challenge.clone()
     }
 }
 
@@ -110,8 +83,27 @@ impl Authentication {
             traces: shared.traces.clone(),
             shares: shared.request_shares.clone(),
             refusals: Refusals::default(),
-            challenge: Challenge::new(&shared.base_url, shared.identity.known_scopes()),
+            base_urls: base_urls(shared),
+            scope: shared
+                .identity
+                .known_scopes()
+                .map(|scopes| format!(", scope=\"{}\"", scopes.join(" ")))
+                .unwrap_or_default(),
         })
+    }
+
+    /// `WWW-Authenticate` of a 401: URL of the resource metadata (RFC 9728, section 5.1), scopes to request,
+    /// and for a wrong token `error` (RFC 6750, section 3.1).
+    fn challenge(&self, headers: &HeaderMap, cause: &AuthError) -> HeaderValue {
+        let base_url = addressed(&self.base_urls, headers);
+        // Without a path in the base URL, clients get the metadata document of the whole host, as they always
+        // have.
+        let metadata = match path_of(base_url) {
+            "" => below(base_url, "/.well-known/oauth-protected-resource"),
+            _ => well_known(base_url, "oauth-protected-resource", "/mcp").into(),
+        };
+        let error = if matches!(cause, AuthError::Missing) { "" } else { ", error=\"invalid_token\"" };
+        header_value(&format!("Bearer resource_metadata=\"{metadata}\"{}{error}", self.scope))
     }
 
     /// Verifies the token of a request and begins its share. Also updates the cached state, so that the request
@@ -121,13 +113,13 @@ impl Authentication {
         request: &mut Request,
         limited: LimitedKeys,
     ) -> Result<Admitted, WebError> {
-        let Self { identity, access, metrics, traces, shares, challenge, refusals } = self;
+        let Self { identity, access, metrics, traces, shares, refusals, .. } = self;
         let arrival = traces.arrival(request.headers());
         let outcome = identity.authenticate(request.headers()).await;
         metrics.sign_in_check(outcome.as_ref().map_or_else(AuthError::kind, |_| "accepted"));
         let caller = outcome.map_err(|cause| {
             refusals.log(&cause);
-            WebError::unauthenticated(&cause, challenge.about(&cause))
+            WebError::unauthenticated(&cause, self.challenge(request.headers(), &cause))
         })?;
         if caller.toolkits.is_some() && limited == LimitedKeys::Refused {
             let why = "This key is for calls of some toolkits' tools alone: over MCP, or POST /toolkits/{id}/tools/{tool}.";
@@ -158,7 +150,7 @@ pub(super) async fn require_caller(
     if let Some(arrival) = arrival {
         request.extensions_mut().insert(arrival);
     }
-    Ok(share.answer(next.run(request).await))
+    Ok(share.answer(next.run(request).await).await)
 }
 
 /// Of the routes behind [`require_caller`], one is also for limited keys; MCP is not behind it.

@@ -1,12 +1,12 @@
 //! HTTP API for the tools with side effects that the caller's code may call (code mode).
 
-use axum::Json;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use kitbag_access::User;
 
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// `GET /toolkits/{id}/code-tools`: names of the allowed tools.
 pub(super) async fn list(By(user): By<User>, Path(id): Path<String>) -> Result<Json<Vec<String>>, WebError> {

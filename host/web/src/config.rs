@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -14,9 +13,10 @@ use serde_json::{Map, Value};
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Maximum bytes of a `PATCH` body.
-pub(super) const MAX_CHANGE_BYTES: usize = 64 << 10;
+const MAX_CHANGE_BYTES: usize = 64 << 10;
 
 /// A declared field with the caller's value.
 #[derive(Serialize)]

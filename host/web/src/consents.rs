@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -17,6 +16,7 @@ use url::Url;
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Bytes of the body of a consent.
 const MAX_CONSENT_BYTES: usize = 4 << 10;
@@ -64,7 +64,7 @@ pub(super) fn with_page(mut reply: Reply, base_url: &Url, toolkit: &str) -> Repl
         && failure.needs_consent
     {
         // Writing to a string cannot fail.
-        let _ = write!(failure.error, "\nOr on this page: {}", page_of(base_url, toolkit));
+        let _ = write!(failure.envelope.error, "\nOr on this page: {}", page_of(base_url, toolkit));
     }
     reply
 }

@@ -4,7 +4,6 @@ pub(super) mod fuzzing;
 
 use std::io;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Metadata of a file, in the query string.
 #[derive(Deserialize)]

@@ -4,7 +4,6 @@
 
 mod oauth;
 
-use axum::Json;
 use axum::body::to_bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -24,6 +23,7 @@ use tracing::error;
 
 use super::body::Unread;
 use super::media_type;
+use crate::json::Json;
 pub(crate) use oauth::{AuthorizeFailure, EndpointFailure};
 
 /// `Retry-After` when a part of the server, such as the file store, is unavailable.

@@ -14,13 +14,12 @@ pub(super) mod fuzzing;
 mod mutation;
 mod query;
 mod schema;
-mod toolkits;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_graphql::{Context, Json, Request, Response as Answer, Variables};
+use async_graphql::{Context, Request, Response as Answer, Variables};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -30,10 +29,9 @@ use kitbag_access::User;
 use kitbag_access::values::knowledge::{Counts, language_of};
 use kitbag_base::json_object::JsonObject;
 use kitbag_base::shares::{Share, Shares};
-use kitbag_base::tasks::off_thread;
 use kitbag_base::turns::Turns;
 use kitbag_manifest::schema::MAX_VALUES;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -42,6 +40,7 @@ use url::Url;
 use super::Shared;
 use super::body::Unread;
 use super::error::WebError;
+use super::json;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::share::RequestShare;
@@ -62,8 +61,8 @@ const MAX_REQUESTS_PER_USER: usize = 4;
 const MAX_REQUESTS: usize = 16;
 /// Maximum execution time of a request after its arrival.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum bytes of document texts and schemas in a response, as JSON; further ones are refused.
-const MAX_CONTENT_BYTES: usize = 16 << 20;
+/// Maximum bytes of document texts in a response, as JSON; further ones are refused.
+const MAX_TEXT_BYTES: usize = 16 << 20;
 
 /// State shared by all requests.
 pub(super) struct Service {
@@ -78,8 +77,8 @@ struct RequestContext {
     user: User,
     share: RequestShare,
     base_url: Url,
-    /// Texts and schemas added to the response so far.
-    content: Mutex<Content>,
+    /// Texts added to the response so far.
+    texts: Arc<Mutex<Texts>>,
     /// Number of the user's documents: counted once for each request.
     counts: OnceCell<Counts>,
     /// Serialises reads of the request: it uses one database connection, and exceeds the limit by one text at
@@ -87,13 +86,22 @@ struct RequestContext {
     reading: Semaphore,
 }
 
-/// Resources of texts and schemas in a response.
+/// Resources of document texts in a response.
 #[derive(Default)]
-struct Content {
+struct Texts {
     /// Size as JSON, in bytes.
     bytes: usize,
     /// Memory reservations of the user, until the response is written.
     held: Vec<Share>,
+}
+
+/// An answer, with the memory of its texts until it is encoded.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Encodable {
+    answer: Answer,
+    #[serde(skip)]
+    _texts: Arc<Mutex<Texts>>,
 }
 
 /// Body of a request (GraphQL over HTTP, section 5.4).
@@ -142,26 +150,30 @@ pub(super) async fn answer(
         WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
     })?;
     share.hold(place);
-    let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
+    let _parsed = share.parsing(&body.bytes, MAX_VALUES).await.map_err(unread)?;
 
+    let texts = Arc::<Mutex<Texts>>::default();
     let answered = timeout(REQUEST_TIMEOUT, async {
         let _large = match body.bytes.len() {
             LARGE_BYTES.. => Some(service.large.take(user.id()).await),
             _ => None,
         };
         let _turn = service.executing.take(user.id()).await;
-        let request = off_thread(move || GraphqlRequest::read(&body.bytes)).await?;
-        let context = RequestContext::new(user, share, shared.base_url);
+        let request = share.work(body.bytes.len(), move || GraphqlRequest::read(&body.bytes)).await?;
+        let context = RequestContext::new(user, share, shared.base_url, texts.clone());
         Ok::<_, WebError>(ask(&service.schema, request, context).await)
     });
     let answer = answered.await.unwrap_or_else(|_| Ok(error::took_too_long(REQUEST_TIMEOUT)))?;
-    Ok((NOT_STORED, axum::Json(answer)).into_response())
+    let bytes = texts.lock().unwrap_or_else(PoisonError::into_inner).bytes;
+    let encoded = json::of_size(bytes, move || Encodable { answer, _texts: texts });
+    Ok((NOT_STORED, encoded).into_response())
 }
 
 async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
     let GraphqlRequest { query, operation_name, variables } = request;
+    let share = context.share.clone();
     // Parsing and counting take milliseconds: both are bounded by the query's length.
-    let document = match off_thread(move || bounds::parse(&query)).await {
+    let document = match share.in_turn(move || bounds::parse(&query)).await {
         Ok(document) => document,
         Err(refusal) => return Answer::from_errors(vec![refusal]),
     };
@@ -182,7 +194,7 @@ impl GraphqlRequest {
         if first == Some(&b'[') {
             return Err(refused("Batches are not answered. Send one request at a time."));
         }
-        // The parser's own message could quote the values sent, including secrets.
+        // The parser's own message could quote the values sent.
         let JsonObject::<Self>(question) = serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             refused(&format!(
@@ -201,15 +213,8 @@ impl GraphqlRequest {
 }
 
 impl RequestContext {
-    fn new(user: User, share: RequestShare, base_url: Url) -> Self {
-        Self {
-            user,
-            share,
-            base_url,
-            content: Mutex::default(),
-            counts: OnceCell::new(),
-            reading: Semaphore::new(1),
-        }
+    fn new(user: User, share: RequestShare, base_url: Url, texts: Arc<Mutex<Texts>>) -> Self {
+        Self { user, share, base_url, texts, counts: OnceCell::new(), reading: Semaphore::new(1) }
     }
 
     fn of<'a>(context: &Context<'a>) -> &'a Self {
@@ -230,51 +235,45 @@ impl RequestContext {
     /// Reads the text of one of the user's documents; fails if the request's limit is used up.
     async fn text(&self, id: &str) -> Result<String, WebError> {
         let _turn = self.turn().await;
-        self.check_content(0)?;
-        let document = self.user.documents().document(id).await?;
-        self.add_content(bytes_as_json(&document.text), document.text.len())?;
-        Ok(document.text)
+        self.check_texts(0)?;
+        let text = self.user.documents().document(id).await?.text;
+        let length = text.len();
+        let (bytes, text) = self.share.work(length, move || (bytes_as_json(&text), text)).await;
+        self.add_text(bytes, length)?;
+        Ok(text)
     }
 
     /// Detects the language of one of the user's documents.
     async fn language(&self, id: &str) -> Result<Option<&'static str>, WebError> {
         let _turn = self.turn().await;
         let document = self.user.documents().document(id).await?;
-        Ok(off_thread(move || language_of(&document.summary.title, &document.text)).await)
+        let bytes = document.text.len();
+        Ok(self.share.work(bytes, move || language_of(&document.summary.title, &document.text)).await)
     }
 
-    /// Returns the schema of a tool; fails if the request's limit is used up.
-    async fn schema(&self, schema: &Value) -> Result<Json<Value>, WebError> {
-        let _turn = self.turn().await;
-        let bytes = memory(schema);
-        self.add_content(bytes, bytes)?;
-        Ok(Json(schema.clone()))
-    }
-
-    /// Adds content to the response within the limit; the first text or schema is always allowed.
-    fn add_content(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
-        self.check_content(bytes_as_json)?;
+    /// Adds a text to the response within the limit; the first one is always allowed.
+    fn add_text(&self, bytes_as_json: usize, bytes_in_memory: usize) -> Result<(), WebError> {
+        self.check_texts(bytes_as_json)?;
         let held = self.share.bytes(bytes_in_memory).ok_or_else(|| WebError::unread(Unread::NoRoom, 0))?;
-        let mut content = self.content();
-        content.bytes += bytes_as_json;
-        content.held.push(held);
+        let mut texts = self.texts();
+        texts.bytes += bytes_as_json;
+        texts.held.push(held);
         Ok(())
     }
 
-    fn check_content(&self, more: usize) -> Result<(), WebError> {
-        let bytes = self.content().bytes;
-        if bytes == 0 || bytes.saturating_add(more) <= MAX_CONTENT_BYTES {
+    fn check_texts(&self, more: usize) -> Result<(), WebError> {
+        let bytes = self.texts().bytes;
+        if bytes == 0 || bytes.saturating_add(more) <= MAX_TEXT_BYTES {
             return Ok(());
         }
         let detail = format!(
-            "The texts and schemas of one request may have {MAX_CONTENT_BYTES} bytes together, as JSON. Ask for fewer \
-             documents or tools."
+            "The texts of one request may have {MAX_TEXT_BYTES} bytes together, as JSON. Ask for fewer documents."
         );
         Err(WebError::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
-        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -286,17 +285,4 @@ fn bytes_as_json(text: &str) -> usize {
         _ => 1,
     };
     text.bytes().map(of_byte).sum()
-}
-
-/// Approximate memory of a JSON value in bytes; for many small values, much more than its text.
-fn memory(value: &Value) -> usize {
-    const BYTES_OF_A_VALUE: usize = 64;
-
-    let inner = match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.len(),
-        Value::Array(all) => all.iter().map(memory).sum(),
-        Value::Object(all) => all.iter().map(|(key, value)| key.len() + memory(value)).sum(),
-    };
-    BYTES_OF_A_VALUE + inner
 }

@@ -1,6 +1,5 @@
 //! Liveness and readiness endpoints for load balancers.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +11,7 @@ use super::Shared;
 use super::direct_host::is_direct;
 use super::error::WebError;
 use super::pages::NOT_STORED;
+use crate::json::Json;
 
 /// Response of `/readyz`.
 #[derive(Serialize)]

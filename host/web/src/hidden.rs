@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::Json;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use kitbag_access::User;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WebError;
 use super::tools::CallLimits;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Hidden tools of one toolkit.
 #[derive(Serialize)]

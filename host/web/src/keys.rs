@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -20,6 +19,7 @@ use super::body::read_small;
 use super::error::WebError;
 use super::pages::NOT_STORED;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// 90 days, in seconds.
 const DEFAULT_LIFETIME: i64 = 90 * 24 * 60 * 60;

@@ -11,6 +11,7 @@
 //!
 //! - `routing`, `authenticate`: methods of routes; the caller as a parameter of a handler
 //! - `error`: the only place that knows both domain errors and HTTP
+//! - `json`: JSON responses; large ones are encoded off the threads that serve requests
 //! - `share`: resources that each user's requests use: requests in progress, bytes of bodies as sent and as
 //!   parsed, bytes of answers until they are sent (docs/security.md)
 //! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies, and what handlers leave
@@ -28,8 +29,8 @@
 //! - `mcp/offers`, `catalogue/offers`, `access/offers`: prompts, resources and completions of toolkits, which
 //!   are called as tools are (docs/decisions/0078); `guest-sdk/manifest` (`offers`) parses their URIs
 //! - `tools`: calls of tools without MCP, and their limits
-//! - `graphql`: the knowledge base, toolkits, secrets and settings as GraphQL; `bounds` limits nesting and size
-//!   of a query before it is validated, `schema` its cost; the schema is in docs/schema.graphql
+//! - `graphql`: the knowledge base as GraphQL; `bounds` limits nesting and size of a query before it is
+//!   validated, `schema` its cost; the schema is in docs/schema.graphql
 //! - `documents`: upload of files, and their download by the owner
 //! - `sessions`: browser sessions and their cookie, for pages alone
 //! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
@@ -43,6 +44,8 @@
 //!   they fit every screen
 //! - `secret_page`: the page on which a person sets a secret that a call needed; `pages` has what all pages
 //!   share
+
+#![deny(clippy::disallowed_types)]
 
 mod accounts;
 mod arrival;
@@ -64,10 +67,12 @@ pub mod fuzzing;
 mod graphql;
 mod health;
 mod hidden;
+mod json;
 mod keys;
 mod logs;
 mod mcp;
 mod media_type;
+mod names;
 mod oauth;
 mod overview;
 mod pace;
@@ -234,8 +239,8 @@ struct Answering {
 }
 
 impl Answering {
-    /// Refuses requests while the server stops, limits the arrival time of bodies, responds for handlers that
-    /// panic, and gives all errors one form.
+    /// Refuses requests while the server stops and those with a compressed body, limits the arrival time of
+    /// bodies, responds for handlers that panic, and gives all errors one form.
     async fn answer<F>(&self, request: Request, handle: impl FnOnce(Request) -> F) -> Response
     where
         F: Future<Output = Response>,
@@ -244,9 +249,15 @@ impl Answering {
         let response = if refusing.as_ref().is_some_and(CancellationToken::is_cancelled) {
             health::stopping()
         } else {
-            arrival::require(*pace, *rest, request, |request| without_panic(handle(request))).await
+            arrival::require(*pace, *rest, request, |request| async {
+                match media_type::refuse_encoded(request.headers()) {
+                    Some(refusal) => refusal,
+                    None => without_panic(handle(request)).await,
+                }
+            })
+            .await
         };
-        let response = error::as_problem(response).await;
+        let response = json::completed(error::as_problem(response).await);
         metrics.response(response.status().as_u16());
         response
     }
@@ -306,6 +317,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/keys/{id}", delete(keys::revoke))
         .route("/failures", get(logs::failures))
         .route("/audit", get(audit::read))
+        .route("/audit/verification", get(audit::verify))
         .route("/overview", get(overview::show))
         .route("/vault/rotate", post(secrets::rotate))
         .route("/documents/file", post(documents::upload))

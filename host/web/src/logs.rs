@@ -6,7 +6,6 @@ pub(super) mod tail;
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -16,6 +15,8 @@ use kitbag_access::{Operator, ReadingMode, User};
 use super::Shared;
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
+use crate::share::RequestShare;
 use parameters::Parameters;
 use tail::{CallLines, Tail, json_lines};
 
@@ -26,6 +27,7 @@ pub(super) const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 pub(super) async fn read(
     State(shared): State<Shared>,
     By(user): By<User>,
+    share: RequestShare,
     Path(id): Path<String>,
     parameters: Result<Query<Parameters>, QueryRejection>,
 ) -> Result<Tail<CallLines>, WebError> {
@@ -34,7 +36,7 @@ pub(super) async fn read(
     let mode = if parameters.follow { ReadingMode::Follow } else { ReadingMode::Once };
     let reader = records.read(parameters.range()?, mode).await?;
     let stopping = shared.stopping;
-    let lines = CallLines { reader, lines: |page| json_lines(page) };
+    let lines = CallLines { reader, share, encode: |page, max_bytes| json_lines(page, max_bytes) };
     Ok(Tail { lines, mode, stopping, max_time: MAX_STREAM_TIME })
 }
 

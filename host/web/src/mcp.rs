@@ -6,6 +6,7 @@
 //! Invariant: the only state between requests is the calls in progress and the rate limits.
 
 mod answer;
+mod aside;
 mod asking;
 mod calls;
 mod catalogue;
@@ -30,13 +31,15 @@ mod tool_calls;
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures::future::BoxFuture;
 use kitbag_access::{Access, User};
 use kitbag_base::rate::RateLimit;
 use kitbag_base::shares::Shares;
+use kitbag_base::workers::INLINE_BYTES;
 use rmcp::model::{ErrorData, ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -51,6 +54,7 @@ use super::media_type;
 use super::share::RequestShare;
 use crate::authenticate::{Admitted, Authentication, LimitedKeys};
 use answer::TransportError;
+use aside::Aside;
 use calls::{Calls, ClientLabel};
 use catalogue::Catalogue;
 use changes::Changes;
@@ -118,7 +122,7 @@ impl Service {
             }
             _ => Err(method_not_allowed("GET, POST")),
         };
-        share.answer(answered.into_response())
+        share.answer(answered.into_response()).await
     }
 }
 
@@ -167,7 +171,11 @@ impl Endpoint {
     ) -> Result<Response, TransportError> {
         let accepts = Accepts::of(request.headers());
         let is_patient = Accepts::names_stream(request.headers());
-        let answer = Box::pin(self.receive(user, share, request));
+        // Without its type: the compiler would prove that it is `Send` again and again.
+        let answer: BoxFuture<'_, _> = Box::pin(async move {
+            let response = self.receive(user, share.clone(), request).await.into_response();
+            Ok(share.encoded(response).await)
+        });
         let response =
             if is_patient { events::patiently(Patience::default(), answer).await? } else { answer.await? };
         Ok(if accepts.json { events::unbuffered(response) } else { events::one_event(response) })
@@ -186,30 +194,47 @@ impl Endpoint {
         let (mut parts, body) = request.into_parts();
         let held = share.read(body, self.request_size).await;
         let held = held.map_err(|why| answer::unread(why, self.request_size))?;
+        // The answer has the id of the request, which may be most of it.
+        share.expect_answer(held.bytes.len());
         // Reserved during the call, as long as its arguments are in memory.
-        let parsed = share.parsing(&held.bytes, MAX_VALUES);
+        let parsed = share.parsing(&held.bytes, MAX_VALUES).await;
         if let Err(why @ Unread::NoRoom) = parsed {
             return Err(answer::unread(why, self.request_size));
         }
         let client = ClientLabel::of(&parts.headers);
         let chosen = selection(&user, parts.uri.query()).await?;
-        let context = ClientContext { user, client, chosen, takes_stream: accepts.stream, changes: None };
+        let takes_stream = accepts.stream;
+        let context = ClientContext {
+            user,
+            share: share.clone(),
+            client,
+            chosen,
+            takes_stream,
+            changes: None,
+            aside: None,
+        };
         let mut handler = Handler::new(self.clone(), context);
         if parsed.is_ok()
             && handler.may_converse(&parts.headers)
-            && let Some(call) = conversation::Call::read(&held.bytes)
+            && let Some(call) = read(&share, &held.bytes, |body| conversation::Call::read(&body)).await
             && handler.asks(&call)
         {
             drop(held);
             return Ok(events::unbuffered(handler.converse(call, parsed.ok())));
         }
         if parsed.is_ok()
-            && let Some(request) = DirectRequest::read(&parts.headers, &held.bytes)
+            && let Some(request) = read_direct(&share, &parts.headers, &held.bytes).await
             && let Some(response) = handler.answer_directly(request).await
         {
             return Ok(response);
         }
-        let Envelope { id, message } = Envelope::parse(&held.bytes)?;
+        let envelope = read(&share, &held.bytes, |body| Envelope::parse(&body)).await?;
+        let Envelope { id, method, message } = envelope;
+        if let Some(method) = method.filter(|method| direct::contradicts(&parts.headers, method)) {
+            let why = format!("the header Mcp-Method names another method than the message, {method:?}");
+            let error = ErrorData::header_mismatch(why, None);
+            return Err(TransportError::new(StatusCode::BAD_REQUEST, id, error));
+        }
         match &message {
             Message::Cancelled(request) => handler.cancel(request.clone()),
             Message::Response(request) => {
@@ -228,9 +253,12 @@ impl Endpoint {
         }
         media::normalise(&mut parts.headers);
         // rmcp's task keeps the extensions, and may outlive the request.
-        parts.extensions.insert(share);
+        parts.extensions.insert(share.clone());
+        let (aside, bytes) = (Aside::new(share), held.bytes.len());
+        handler.context.aside = Some(aside.clone());
+        let request = Request::from_parts(parts, Body::from(held.bytes.clone()));
         let mut response =
-            Box::pin(self.serve(handler, Request::from_parts(parts, Body::from(held.bytes.clone())))).await;
+            aside.serve(bytes, Box::pin(async move { self.serve(handler, request).await })).await;
         if !is_presentable(&response) {
             return Err(answer::from_plain_text(id, response).await);
         }
@@ -238,6 +266,9 @@ impl Endpoint {
             && response.status().is_success()
         {
             response.headers_mut().insert(calls::LABEL, ClientLabel::new(client).into());
+        }
+        if media_type::is(response.headers(), media::STREAM) && !matches!(message, Message::Listen) {
+            response = aside.streamed(response);
         }
         Ok(response)
     }
@@ -278,6 +309,24 @@ impl Endpoint {
         let share = self.streams.take(user.id(), 1).map_err(|_exceeded| changes::too_many(id))?;
         Ok(Changes::new(self.catalogue.clone(), user, chosen, share).await)
     }
+}
+
+/// Parses the body of a request.
+async fn read<T: Send + 'static>(
+    share: &RequestShare,
+    body: &Bytes,
+    parse: impl FnOnce(Bytes) -> T + Send + 'static,
+) -> T {
+    let body = body.clone();
+    share.work(body.len(), move || parse(body)).await
+}
+
+async fn read_direct(share: &RequestShare, headers: &HeaderMap, body: &Bytes) -> Option<DirectRequest> {
+    if body.len() <= INLINE_BYTES {
+        return DirectRequest::read(headers, body);
+    }
+    let headers = headers.clone();
+    read(share, body, move |body| DirectRequest::read(&headers, &body)).await
 }
 
 /// Toolkits and tools selected by the query string of the client's URL, without those that the user hides.

@@ -15,7 +15,6 @@ mod page;
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -30,6 +29,7 @@ use super::media_type;
 use super::pages::NOT_STORED;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use crate::error::{AuthorizeFailure, EndpointFailure};
+use crate::json::Json;
 pub(super) use page::{code_problem, failure};
 
 /// Maximum bytes of a body or a query.

@@ -1,6 +1,5 @@
 //! Statistics of all toolkits over 1 or 30 days. Operators only.
 
-use axum::Json;
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use kitbag_access::values::invocations::Period;
@@ -10,6 +9,7 @@ use serde::Deserialize;
 use super::error::WebError;
 use super::logs::bad_query;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Query string of `GET /overview`.
 #[derive(Clone, Copy, Debug, Deserialize)]

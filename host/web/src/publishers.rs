@@ -1,6 +1,5 @@
 //! HTTP API for publishers, whose signatures the server verifies. Operators only.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use super::body::read_small;
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Maximum bytes of the body that adds a publisher.
 const MAX_BODY_BYTES: usize = 16 << 10;

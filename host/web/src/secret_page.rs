@@ -95,7 +95,7 @@ pub(super) async fn show(
     let Question { linked, toolkit, share } = page.question(&path, &link).await?;
     let secret = linked.secret();
     page.require_user(secret, &link, &Method::GET, &headers).await?;
-    Ok(share.answer(view::form(secret, &toolkit, &link, None)))
+    Ok(share.answer(view::form(secret, &toolkit, &link, None)).await)
 }
 
 /// `POST /toolkits/{id}/secrets/{name}/page?link=…`
@@ -110,30 +110,34 @@ pub(super) async fn set(
     let Question { linked, toolkit, share } = page.question(&path, &link).await?;
     let secret = linked.secret();
     page.require_user(secret, &link, &Method::POST, &headers).await?;
-    let again = |why: &str| Ok(share.clone().answer(view::form(secret, &toolkit, &link, Some(why))));
+    let again =
+        async |why: &str| Ok(share.clone().answer(view::form(secret, &toolkit, &link, Some(why))).await);
     // Only the form of the link's user is read.
-    let Ok(form) = read_small(body, MAX_FORM_BYTES).await else { return again("The value is too long.") };
+    let Ok(form) = read_small(body, MAX_FORM_BYTES).await else {
+        return again("The value is too long.").await;
+    };
     let value = match value(&form) {
         Ok(value) => value,
-        Err(why) => return again(why),
+        Err(why) => return again(why).await,
     };
     // Setting a secret also consents to the capabilities that were shown.
     if field(&form, "reach") != Some(&toolkit.reach.digest()) {
         return again(
             "The toolkit has changed since you opened the page, and nothing was set. Look again at what it may reach.",
-        );
+        )
+        .await;
     }
     let linked = linked.clone().seen_with(toolkit.reach.clone());
     // Of two concurrent forms with the same link, only one sets the secret.
     match page.access.set_linked_secret(&linked, &value).await {
-        Ok(StoredSecret { redacted, .. }) => Ok(share.clone().answer(view::done(secret, redacted))),
+        Ok(StoredSecret { redacted, .. }) => Ok(share.clone().answer(view::done(secret, redacted)).await),
         Err(AccessError::Secrets(VaultError::Refused(why))) => {
-            again(&format!("The value was refused: {why}."))
+            again(&format!("The value was refused: {why}.")).await
         }
         Err(AccessError::Secrets(VaultError::ToolkitChanged | VaultError::LinkSpent)) => {
             Err(PageError::NoLink)
         }
-        Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")),
+        Err(AccessError::DiskFull(full)) => again(&format!("The value was not stored: {full}.")).await,
         Err(cause) => Err(failed(&cause)),
     }
 }

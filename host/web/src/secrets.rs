@@ -1,7 +1,6 @@
 //! HTTP API for secrets: a user's own (set, remove, list), and those that operators set for everyone. No
 //! route ever returns a value.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::body::{Unread, read_small};
 use super::error::WebError;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Result of setting a secret.
 #[derive(Serialize)]

@@ -1,11 +1,12 @@
 //! Resource limits of each user's concurrent requests: requests in progress, and bytes of bodies, as sent and
-//! as parsed, and of responses until they are written.
+//! as parsed, and of responses until they are written; and turns of work that grows with their data.
 //!
 //! Invariant: no handler of a user runs without a share ([`RequestShare`]), which begins when the request's
 //! token has been verified (`authenticate`): the extractor of a `User` requires it in the request's extensions,
 //! and `mcp` passes it on itself. It is released once the response has been handed to the connection, and the
 //! handler has ended.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -14,12 +15,14 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use kitbag_base::shares::{Share, Shares};
+use kitbag_base::workers::Workers;
 use kitbag_manifest::json::measure;
 use thiserror::Error;
 use tracing::error;
 
 use super::body::{UNCOUNTED_BYTES, Unread, read};
 use super::error::WebError;
+use super::json::Unencoded;
 
 /// Limit per user of requests in progress, besides calls of tools.
 const MAX_REQUESTS_PER_USER: usize = 64;
@@ -48,6 +51,7 @@ pub struct RequestShares {
     requests: Shares,
     pages: Shares,
     bytes: Shares,
+    workers: Workers,
 }
 
 /// Resources of one request; clones share them.
@@ -58,6 +62,9 @@ pub(super) struct RequestShare(Arc<Inner>);
 struct Inner {
     user: Arc<str>,
     bytes: Shares,
+    workers: Workers,
+    /// Size of the answer in bytes, as far as it is known before it is encoded.
+    expected: AtomicUsize,
     /// Reservations that are released together with the request.
     held: Mutex<Vec<Share>>,
 }
@@ -86,14 +93,15 @@ pub struct TooMuchUnread;
 
 impl RequestShares {
     /// Creates the limits: `memory` bytes for all users; one user may use three times `largest`, the size of
-    /// the largest request, and have `calls` calls of tools in progress.
-    pub fn new(memory: usize, largest: usize, calls: usize) -> Self {
+    /// the largest request, and have `calls` calls of tools in progress. Large bodies are processed by `workers`.
+    pub fn new(memory: usize, largest: usize, calls: usize, workers: Workers) -> Self {
         let per_user = MIN_BYTES_PER_USER.max(largest.saturating_mul(3));
         let total = per_user.saturating_mul(USERS_AT_A_TIME).min(memory).max(per_user);
         Self {
             requests: Shares::per_holder(MAX_REQUESTS_PER_USER.saturating_add(calls)),
             pages: Shares::per_holder(MAX_PAGES_PER_USER),
             bytes: Shares::new(total, per_user),
+            workers,
         }
     }
 
@@ -112,8 +120,9 @@ impl RequestShares {
             let detail = "Too many requests at a time. Wait for the answers of those in progress.";
             WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
         })?;
-        let held = Mutex::new(vec![place]);
-        Ok(RequestShare(Arc::new(Inner { user: user.into(), bytes: self.bytes.clone(), held })))
+        let (bytes, workers, held) = (self.bytes.clone(), self.workers.clone(), Mutex::new(vec![place]));
+        let expected = AtomicUsize::new(0);
+        Ok(RequestShare(Arc::new(Inner { user: user.into(), bytes, workers, expected, held })))
     }
 }
 
@@ -132,9 +141,25 @@ impl RequestShare {
         Ok(ReadBody { bytes, _room: room })
     }
 
+    /// Runs `work`, which goes through `bytes` of the user's data: at once if that is little, otherwise off the
+    /// threads that serve requests, in a turn of the user.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        self.0.workers.run(&self.0.user, bytes, work).await
+    }
+
+    /// Runs `work` off the threads that serve requests, in a turn of the user.
+    pub(super) async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        self.0.workers.run_in_turn(&self.0.user, work).await
+    }
+
     /// Reserves memory for the parsed form of a JSON text of at most `max_values` values.
-    pub(super) fn parsing(&self, json: &[u8], max_values: usize) -> Result<Option<Share>, Unread> {
-        let values = measure(json, max_values).values;
+    pub(super) async fn parsing(&self, json: &Bytes, max_values: usize) -> Result<Option<Share>, Unread> {
+        let counted = json.clone();
+        let values = self.work(json.len(), move || measure(&counted, max_values).values).await;
         if values > max_values {
             return Err(Unread::TooManyValues(max_values));
         }
@@ -155,9 +180,30 @@ impl RequestShare {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner).push(share);
     }
 
+    /// Notes that the answer has at least so many bytes, for whoever encodes it.
+    pub(super) fn expect_answer(&self, bytes: usize) {
+        self.0.expected.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the size of the answer in bytes, as far as it is known.
+    pub(super) fn expected_answer(&self) -> usize {
+        self.0.expected.load(Ordering::Relaxed)
+    }
+
+    /// Encodes the value of a response that is not encoded yet. Without memory, replaces the response by an
+    /// error; changes made by the request remain.
+    pub(super) async fn encoded(&self, mut response: Response) -> Response {
+        let Some(unencoded) = response.extensions_mut().remove::<Unencoded>() else { return response };
+        // The value waits for its turn in memory.
+        let Some(_room) = self.bytes(unencoded.bytes) else { return unread_answers().into_response() };
+        *response.body_mut() = self.work(unencoded.bytes, move || unencoded.encode()).await.into();
+        response
+    }
+
     /// Keeps the share until the response has been sent, and counts its bytes if their number is known.
     /// Without memory, replaces the response by an error; changes made by the request remain.
-    pub(super) fn answer(self, mut response: Response) -> Response {
+    pub(super) async fn answer(self, response: Response) -> Response {
+        let mut response = self.encoded(response).await;
         let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         if let Some(bytes) = bytes.filter(|bytes| *bytes > UNCOUNTED_BYTES) {
             match self.bytes(bytes) {
@@ -204,14 +250,20 @@ mod tests {
     use std::io;
 
     use futures::stream;
+    use kitbag_base::tasks::take_a_share;
+    use serde::{Serialize, Serializer};
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::json::{Json, of_size};
+    use crate::media_type;
 
     fn shares(total: usize, per_user: usize) -> RequestShares {
         RequestShares {
             requests: Shares::per_holder(8),
             pages: Shares::per_holder(1),
             bytes: Shares::new(total, per_user),
+            workers: Workers::start("answers", take_a_share).expect("threads can be started"),
         }
     }
 
@@ -255,47 +307,84 @@ mod tests {
         assert_eq!(read(UNCOUNTED_BYTES + 1).await, Ok(()));
     }
 
-    #[test]
-    fn a_text_of_many_values_takes_many_times_its_bytes() {
+    #[tokio::test]
+    async fn a_text_of_many_values_takes_many_times_its_bytes() {
         let shares = shares(usize::MAX, 200_000);
         let share = begin(&shares, "ana");
-        let zeros = format!("[{}0]", "0,".repeat(599));
+        let zeros = Bytes::from(format!("[{}0]", "0,".repeat(599)));
 
-        let first = share.parsing(zeros.as_bytes(), 1000).expect("there is room");
-        assert!(first.is_some() && matches!(share.parsing(zeros.as_bytes(), 1000), Err(Unread::NoRoom)));
-        assert!(matches!(share.parsing(zeros.as_bytes(), 500), Err(Unread::TooManyValues(500))));
+        let first = share.parsing(&zeros, 1000).await.expect("there is room");
+        assert!(first.is_some() && matches!(share.parsing(&zeros, 1000).await, Err(Unread::NoRoom)));
+        assert!(matches!(share.parsing(&zeros, 500).await, Err(Unread::TooManyValues(500))));
         drop(first);
-        assert!(share.parsing(zeros.as_bytes(), 1000).is_ok());
-        assert!(matches!(share.parsing(b"[0, 0]", 1000), Ok(None)), "a small text needs no room");
+        assert!(share.parsing(&zeros, 1000).await.is_ok());
+        let small = Bytes::from_static(b"[0, 0]");
+        assert!(matches!(share.parsing(&small, 1000).await, Ok(None)), "a small text needs no room");
     }
 
-    #[test]
-    fn places_and_bytes_are_given_back_once_the_answer_has_been_sent() {
+    #[tokio::test]
+    async fn places_and_bytes_are_given_back_once_the_answer_has_been_sent() {
         let large = UNCOUNTED_BYTES + 1;
         let shares = shares(usize::MAX, large);
-        let answered = |shares: &RequestShares| {
+        let answered = async |shares: &RequestShares| {
             let share = shares.begin(Purpose::Page, "ana").expect("there is a place");
-            share.answer(vec![0; large].into_response())
+            share.answer(vec![0; large].into_response()).await
         };
 
-        let first = answered(&shares);
+        let first = answered(&shares).await;
         assert!(shares.begin(Purpose::Page, "ana").is_err() && shares.begin(Purpose::Page, "ben").is_ok());
-        let refused = begin(&shares, "ana").answer(vec![0; large].into_response());
+        let refused = begin(&shares, "ana").answer(vec![0; large].into_response()).await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(begin(&shares, "ana").answer(vec![0; 9].into_response()).status(), StatusCode::OK);
+        let small = begin(&shares, "ana").answer(vec![0; 9].into_response()).await;
+        assert_eq!(small.status(), StatusCode::OK);
 
         drop(first);
-        assert_eq!(answered(&shares).status(), StatusCode::OK);
+        assert_eq!(answered(&shares).await.status(), StatusCode::OK);
     }
 
-    #[test]
-    fn frames_of_a_stream_are_counted_one_at_a_time() {
+    #[tokio::test]
+    async fn frames_of_a_stream_are_counted_one_at_a_time() {
         let shares = shares(usize::MAX, 10);
-        let response = begin(&shares, "ana").answer(body(&[1]).into_response());
+        let response = begin(&shares, "ana").answer(body(&[1]).into_response()).await;
         let mut share = response.extensions().get::<AnswerShare>().expect("it has one").clone();
 
         assert!(share.count_frame(9).is_ok() && share.count_frame(10).is_ok());
         assert!(begin(&shares, "ana").bytes(1).is_none());
         assert!(share.count_frame(11).is_err());
+    }
+
+    /// Says on which thread it is encoded.
+    struct Thread;
+
+    impl Serialize for Thread {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            to.serialize_str(std::thread::current().name().unwrap_or_default())
+        }
+    }
+
+    async fn read_json(response: Response) -> Value {
+        let json = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("it is whole");
+        serde_json::from_slice(&json).expect("it is JSON")
+    }
+
+    #[tokio::test]
+    async fn large_answers_are_encoded_off_the_threads_of_requests_and_small_ones_at_once() {
+        let shares = shares(usize::MAX, 4 * UNCOUNTED_BYTES);
+        let here = json!(std::thread::current().name());
+        let padding = |bytes: usize| "x".repeat(bytes);
+
+        let small = Json((Thread, padding(9))).into_response();
+        assert!(small.body().size_hint().exact() > Some(0), "it is encoded already");
+        assert_eq!(read_json(begin(&shares, "ana").answer(small).await).await[0], here);
+        for large in [
+            Json((Thread, padding(UNCOUNTED_BYTES))).into_response(),
+            of_size(UNCOUNTED_BYTES + 1, || (Thread, 0)),
+        ] {
+            let answered = begin(&shares, "ana").answer(large).await;
+            assert!(media_type::is(answered.headers(), media_type::JSON));
+            assert_eq!(read_json(answered).await[0], "answers");
+        }
+        let too_large = begin(&shares, "ana").answer(of_size(5 * UNCOUNTED_BYTES, || 0)).await;
+        assert_eq!(too_large.status(), StatusCode::TOO_MANY_REQUESTS);
     }
 }

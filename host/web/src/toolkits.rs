@@ -1,6 +1,5 @@
 //! HTTP API to deploy and manage toolkits.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -22,6 +21,7 @@ use super::documents::declared_length;
 use super::error::WebError;
 use super::media_type;
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Maximum bytes of the body of a rollback.
 const MAX_ROLLBACK_BYTES: usize = 4 << 10;

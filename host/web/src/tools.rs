@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use kitbag_access::User;
 use kitbag_access::values::dispatch::{Failure, Reply, Success};
 use kitbag_base::rate::RateLimit;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::WebError;
+use super::json::{self, Json};
 use super::mcp::content;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
@@ -96,9 +97,8 @@ pub(super) async fn call(
     let unread = |why| WebError::unread(why, limits.body_size);
     let body = share.read(body, limits.body_size).await.map_err(unread)?;
     // Reserved during the call, as long as its arguments are in memory.
-    let _parsed = share.parsing(&body.bytes, MAX_VALUES).map_err(unread)?;
-    let arguments = arguments(&body.bytes)?;
-    drop(body);
+    let _parsed = share.parsing(&body.bytes, MAX_VALUES).await.map_err(unread)?;
+    let arguments = share.work(body.bytes.len(), move || arguments(&body.bytes)).await?;
     let reply = Box::pin(user.call(&listed_name, arguments, None)).await?;
     Ok(match consents::with_page(reply, &shared.base_url, &id) {
         Reply::Failure(Failure { retry_after: Some(seconds), envelope, .. }) => {
@@ -106,7 +106,7 @@ pub(super) async fn call(
             (StatusCode::TOO_MANY_REQUESTS, NOT_STORED, headers, Json(OverLimit::from(envelope)))
                 .into_response()
         }
-        reply => (NOT_STORED, Json(CallAnswer::from(reply))).into_response(),
+        reply => (NOT_STORED, json::of_size(reply.size(), || CallAnswer::from(reply))).into_response(),
     })
 }
 

@@ -1,6 +1,5 @@
 //! HTTP API for uploads that wait for an operator to deploy or discard them.
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -14,6 +13,7 @@ use super::documents::declared_length;
 use super::error::WebError;
 use super::toolkits::{DeployTerms, UploadOptions, expect_component};
 use crate::authenticate::By;
+use crate::json::Json;
 
 /// Maximum bytes of the body of a deploy.
 const MAX_DEPLOY_BYTES: usize = 4 << 10;

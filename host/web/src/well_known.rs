@@ -1,19 +1,21 @@
 //! OAuth discovery: authorization server and scopes.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use kitbag_base::base_url::below;
 use serde_json::{Value, json};
 
 use super::Shared;
 use super::error::WebError;
+use super::names::{addressed, base_urls};
+use crate::json::Json;
 
 /// Protected resource metadata (RFC 9728, section 2).
-pub(super) async fn protected_resource(State(shared): State<Shared>) -> Json<Value> {
+pub(super) async fn protected_resource(State(shared): State<Shared>, headers: HeaderMap) -> Json<Value> {
+    let base_urls = base_urls(&shared);
     let mut metadata = json!({
-        "resource": below(&shared.base_url, "/mcp"),
+        "resource": below(addressed(&base_urls, &headers), "/mcp"),
         "authorization_servers": [shared.identity.issuer()],
         "bearer_methods_supported": ["header"],
     });

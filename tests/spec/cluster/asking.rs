@@ -27,5 +27,13 @@ async fn an_answer_reaches_the_call_on_whichever_process_it_comes_to() {
         let last = call.respond_as(&there, &second, answer("Rome")).await;
 
         assert!(last.text().contains("Oslo") && last.text().contains("Rome"), "{revision:?}: {last:?}");
+        if revision == Revision::Current {
+            // The same request at the other process: the same result, and no other run.
+            let again = call.respond_as(&here, &second, answer("Rome")).await;
+            assert_eq!(again.text(), last.text());
+            let runs = here.logs("probe").await;
+            let done = runs.iter().filter(|record| record["outcome"] == "succeeded");
+            assert_eq!(done.count(), 1, "{runs:#?}");
+        }
     }
 }

@@ -66,6 +66,14 @@ pub(crate) fn bomb_of_bombs() -> Vec<u8> {
     one_page(stream("/Filter [/FlateDecode /FlateDecode /FlateDecode]", &gzip::zlib(0, 4_000_000)))
 }
 
+/// Creates a document that has one page many times, with this compressed content.
+pub(crate) fn same_page(times: usize, content: &[u8]) -> Vec<u8> {
+    let mut objects = objects_of("");
+    objects[1] = object(&format!("<< /Type /Pages /Kids [{}] /Count {times} >>", "4 0 R ".repeat(times)));
+    objects[4] = stream("/Filter /FlateDecode", content);
+    file(&objects, "")
+}
+
 /// Creates page trees that contain themselves.
 pub(crate) fn self_referencing_pages() -> Vec<u8> {
     let catalog = object("<< /Type /Catalog /Pages 2 0 R >>");

@@ -1,6 +1,7 @@
 //! Processes, as `/proc` describes them.
 
 use std::fs;
+use std::time::Duration;
 
 /// Process, by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,22 @@ impl Process {
         // Field 19 of proc_pid_stat(5); `stat` leaves out the first two.
         let stat = self.stat().expect("it is there");
         stat.split_whitespace().nth(16).and_then(|field| field.parse().ok()).expect("a number")
+    }
+
+    /// Returns the processor time of its threads that have the priority of the process itself, and do not give
+    /// way to others.
+    pub(crate) fn busy_time(self) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.0)).into_iter().flatten().flatten();
+        let threads = threads.filter_map(|thread| {
+            // Fields 19 and 41 of proc_pid_stat(5): nice value, and scheduling policy.
+            let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
+            let fields: Vec<_> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+            let gives_way = fields[16].parse::<i32>().ok()? > self.niceness() || fields[38] != "0";
+            let spent = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            let nanoseconds = spent.split_whitespace().next()?.parse().ok()?;
+            (!gives_way).then(|| Duration::from_nanos(nanoseconds))
+        });
+        threads.sum()
     }
 
     fn parent(self) -> Option<Self> {

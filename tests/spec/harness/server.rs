@@ -90,11 +90,16 @@ impl Kitbag {
 
     /// Creates a client signed in as `name`.
     pub(crate) fn as_user(&self, name: &str) -> User {
+        self.as_client(name, "spec")
+    }
+
+    /// Creates a client signed in as `name`, with an OAuth client id.
+    pub(crate) fn as_client(&self, name: &str, client_id: &str) -> User {
         let issuer =
             LocalIssuer::open(self.data(), self.base_url().as_str()).expect("the server has made its key");
         let token = issuer.mint_access_token(AccessGrant {
             user: name,
-            client_id: "spec",
+            client_id,
             scopes: &["profile"],
             lifetime: Duration::from_hours(1),
         });

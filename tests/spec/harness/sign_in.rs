@@ -48,14 +48,26 @@ impl SignIn {
         Self::local_below("", lifetime).await
     }
 
+    /// Starts a server in local mode that can read no document about a client: its name server is absent.
+    pub(crate) async fn local_offline() -> Self {
+        Self::local_with("", |settings| {
+            settings.name_servers = "127.0.0.1:1".parse().expect("an address");
+        })
+        .await
+    }
+
     /// Starts a server in local mode with a path in its URL, which the proxy does not strip.
     pub(crate) async fn local_below(path: &str, lifetime: Duration) -> Self {
+        Self::local_with(path, |settings| settings.bounds.access_token_lifetime = lifetime).await
+    }
+
+    async fn local_with(path: &str, change: impl FnOnce(&mut Settings)) -> Self {
         let transcript = Transcript::default();
         let recorder = Recorder::start(&transcript).await;
         let url = format!("{}{path}", recorder.url());
         let kitbag = Kitbag::start_with(|settings| {
             settings.base_url = url.parse().expect("a base URL");
-            settings.bounds.access_token_lifetime = lifetime;
+            change(settings);
         })
         .await;
         recorder.forward_to(kitbag.address());

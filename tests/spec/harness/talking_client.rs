@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::{Kitbag, root, within};
+use super::{Kitbag, clients, within};
 
 /// Running program from `clients/`. Killed when dropped.
 pub(crate) struct TalkingClient {
@@ -20,7 +20,7 @@ impl TalkingClient {
     pub(crate) fn start(kitbag: &Kitbag, user: &str, program: &str, era: &str, tool: &str) -> Self {
         let url = kitbag.anonymous().url("/mcp");
         let mut process = Command::new("node")
-            .current_dir(root().join("clients"))
+            .current_dir(clients())
             .args([program, era, url.as_str(), tool])
             .env("KITBAG_TOKEN", kitbag.as_user(user).token())
             .stdin(Stdio::piped())

@@ -105,6 +105,17 @@ fn good(head: &Parts, server: &str) -> Response {
         ("GET", "/publishers") => json!([publisher()]),
         (_, "/publishers") => publisher(),
         ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
+        (_, "/audit/verification") => {
+            let fault = json!([{ "chain": EVIL, "what": EVIL }, { "what": EVIL }]);
+            let chain = json!({
+                "chain": EVIL, "entries": 1, "removed": 1, "removedAt": EVIL, "removedHash": EVIL, "newest": 2,
+                "newestHash": EVIL,
+            });
+            json!({
+                "begunAt": EVIL, "sealsVerified": true, "entries": 1, "chains": [chain], "faults": fault,
+                "removedEarly": fault,
+            })
+        }
         (_, "/audit") => return format!("{}\n", audit_record()).into_response(),
         (_, path) if path.ends_with("/logs") => {
             let record = json!({

@@ -25,6 +25,8 @@ pub(super) struct Reading {
     /// Characters of that line in links, and all.
     linked: usize,
     written: usize,
+    /// Bytes of the block, as the page has them, and how many of them begin a character that is escaped.
+    block: (u64, u64),
     /// Ruby annotations of the line, which follow it: within the sentence they would split words.
     readings: String,
 }
@@ -46,6 +48,10 @@ impl Reading {
         let local_name = tag.name.rsplit(':').next().unwrap_or_default();
         let name = if syntax == Syntax::Xml { local_name } else { &*tag.name };
         let is_end = tag.kind == TagKind::EndTag;
+        for attribute in &tag.attrs {
+            let (bytes, escaped) = scanned(&attribute.value);
+            self.outline.escaping = self.outline.escaping.saturating_add(bytes.saturating_mul(escaped));
+        }
         if is_cell(name) {
             self.cell();
         } else if matches!(name, "br" | "tr") {
@@ -95,6 +101,8 @@ impl Reading {
     }
 
     pub(super) fn characters(&mut self, characters: &str) {
+        let (bytes, escaped) = scanned(characters);
+        self.block = (self.block.0 + bytes, self.block.1 + escaped);
         if self.preformatted == 0 {
             return self.write(characters);
         }
@@ -134,6 +142,7 @@ impl Reading {
 
     pub(super) fn finish(mut self) -> Outline {
         self.end_line();
+        self.end_block();
         self.outline
     }
 
@@ -156,6 +165,10 @@ impl Reading {
     }
 
     fn end_line(&mut self) {
+        // Texts between the rows of a table become one text before it.
+        if !self.outline.surroundings.is_open("table") {
+            self.end_block();
+        }
         let text = &mut self.outline.text;
         if !self.readings.trim().is_empty() {
             text.push_str(" (");
@@ -176,6 +189,11 @@ impl Reading {
             }
         }
         (self.line, self.linked, self.written) = (text.len(), 0, 0);
+    }
+
+    fn end_block(&mut self) {
+        let (bytes, escaped) = std::mem::take(&mut self.block);
+        self.outline.escaping = self.outline.escaping.saturating_add(bytes.saturating_mul(escaped));
     }
 
     fn format(&mut self, name: &str, is_end: bool) {
@@ -215,4 +233,11 @@ impl Reading {
             _ => {}
         }
     }
+}
+
+/// Length of a text, and how many of its bytes stop html5ever when it escapes the text: `&`, and the first byte of a
+/// space that does not break.
+fn scanned(text: &str) -> (u64, u64) {
+    let escaped = text.bytes().filter(|byte| matches!(byte, b'&' | 0xC2)).count();
+    (text.len() as u64, escaped as u64)
 }

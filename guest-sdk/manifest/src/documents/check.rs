@@ -8,6 +8,7 @@ use super::{
     MAX_URL_BYTES, NewDocument, NewFeed,
 };
 use crate::Problems;
+use crate::egress::has_user_information;
 use crate::media_type::without_parameters;
 
 /// Default media type of `audioUrl`.
@@ -227,7 +228,7 @@ fn canonical_url(text: &str) -> Result<String, &'static str> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(ABSOLUTE);
     }
-    if !url.username().is_empty() || url.password().is_some() {
+    if has_user_information(&url) {
         return Err("must not hold a user name or a password");
     }
     url.set_fragment(None);

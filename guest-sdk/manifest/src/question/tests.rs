@@ -187,8 +187,40 @@ fn a_form_never_asks_for_a_credential() {
     ] {
         assert!(refused(&json!({ "value": field })).contains("asks for a credential"), "{field}");
     }
-    let by_message = Question::check("a", "Enter your pass word.", &form(&json!({ "value": text })));
-    assert!(by_message.is_err());
+    for message in [
+        "Enter your pass word.",
+        "Enter your p a s s w o r d!",
+        "P-a-s-s-w-o-r-d?",
+        "Your one-time code, please",
+        "The twelve words of your recovery phrase",
+        "Type the verification codes",
+        "Ihr Kennwort?",
+        "Wie lautet Ihr Passwort",
+        "Saisissez votre mot de passe",
+        "Introduzca su contraseña",
+        "Introduzca su contrasen\u{303}a",
+        "Digite sua senha",
+        "Inserisci il codice monouso",
+        "Voer uw wachtwoord in",
+        "Podaj hasło",
+        "Ange ditt lösenord",
+        "Şifrenizi girin",
+        "Nhập mật khẩu",
+        "Введите пароль",
+        "Сообщите нам одноразовый код",
+        "Введіть свій пароль",
+        "请输入您的密码",
+        "請輸入驗證碼",
+        "パスワードを入力してください",
+        "비밀번호를 입력하세요",
+        "أدخل كلمة المرور",
+        "अपना पासवर्ड दर्ज करें",
+    ] {
+        let by_message = Question::check("a", message, &form(&json!({ "value": text })));
+        assert!(by_message.is_err(), "{message}");
+        let field = json!({ "type": "string", "title": message });
+        assert!(refused(&json!({ "value": field })).contains("asks for a credential"), "{message}");
+    }
 
     // A question may mention a credential without asking for it.
     for (message, properties) in [
@@ -200,6 +232,12 @@ fn a_form_never_asks_for_a_credential() {
             json!({ "compassKeypad": text, "count": { "type": "integer" } }),
         ),
         ("Create the issue “Fix password reset”?", json!({})),
+        ("Quelle est la capitale? Qual è la parola? ¿Cuál es la palabra clave?", json!({ "ville": text })),
+        (
+            "Какой город? 哪个城市? 어느 도시?",
+            json!({ "город": text, "city": { "type": "string", "title": "城市" } }),
+        ),
+        ("Is this a past word or a p.m. pass?", json!({ "word": text })),
         (
             "Where do you keep the spinach?",
             json!({ "shopping": { "type": "string" }, "tokenizer": { "type": "string" } }),

@@ -8,7 +8,7 @@ use super::*;
 /// space, a line end.
 const AWKWARD: &str = "p\"a\\s/s+w o\nrd&ü~kitbag";
 
-fn redactor(values: &[&str]) -> Redactor {
+pub(super) fn redactor(values: &[&str]) -> Redactor {
     let values: Vec<_> = values.iter().map(|value| SecretString::from(*value)).collect();
     Redactor::new(&values)
 }
@@ -138,6 +138,35 @@ fn what_go_and_php_make_of_a_value_by_default_is_found_whole() {
 }
 
 #[test]
+fn what_dotnet_rails_and_browsers_make_of_a_value_by_default_is_found_whole() {
+    let value = "Zq7+'<é&x>Ü/🔑 w=";
+
+    for text in [
+        r"Zq7\u002B\u0027\u003C\u00E9\u0026x\u003E\u00DC/\uD83D\uDD11 w=",
+        "%5A%71%37%2B%27%3C%C3%A9%26%78%3E%C3%9C%2F%F0%9F%94%91%20%77%3D",
+        "Zq7%2B%27%3C%E9%26x%3E%DC/%uD83D%uDD11%20w%3D",
+        "Zq7&#43;&#39;&lt;&eacute;&amp;x&gt;&Uuml;/&#128273; w=",
+        "ZQ7+'<É&X>ü/🔑 W=",
+        r"Zq7\\u002B\\u0027<\u00e9%2526x>Ü\/🔑+w=",
+        "Zq7+'<é&x>Ü/🔑+w=",
+    ] {
+        check(&[value], &format!("-{text}-"), "-[redacted]-");
+        check(&["Zq7+'<é&x>Ü/🔑 v="], text, text);
+    }
+    check(&[value], "Zq7 '<é&x>Ü/🔑 w=", "Zq7 '<é&x>Ü/🔑 w=");
+}
+
+#[test]
+fn a_value_that_contains_escapes_is_found_as_it_is_and_decoded() {
+    let value = r"a%41\u0042&lt;-end";
+
+    for text in [value, "aAB<-end", r"a%2541\\u0042&amp;lt;-end", r"a%41\u0042&lt;\u002Dend"] {
+        check(&[value], &format!("-{text}-"), "-[redacted]-");
+    }
+    check(&["%41%42"], "AB %41%42", "AB [redacted]");
+}
+
+#[test]
 fn a_value_is_removed_from_bytes_that_are_no_text() {
     let mut bytes = b"\xff\x89s3cr3t-value\0s3cr3t-value\xfe".to_vec();
 
@@ -201,17 +230,18 @@ fn secrets_that_share_their_beginning_do_not_use_up_the_steps_of_an_honest_text(
 #[test]
 fn a_part_has_nothing_of_a_value_that_it_cuts() {
     let redactor = Redactor::new([&SecretString::from("s3cr3t-value")]);
-    let text = "öne s3cr3t-value two";
-    assert_eq!(redactor.longest(), "s3cr3t-value".len().max(redactor.longest()));
+    for written in ["s3cr3t-value", r"s3cr3t\\u002Dvalue", "%733cr3t&#45;value"] {
+        assert!(written.len() <= redactor.longest());
+        let text = format!("öne {written} two");
 
-    let value = text.find("s3cr3t").expect("it is there");
-    for start in text.char_indices().map(|(start, _)| start) {
-        for end in (start + 1..=text.len()).filter(|end| text.is_char_boundary(*end)) {
-            let part = redactor.redact_part(text, start..end);
-            let touches = start < value + 12 && value < end;
-            assert_eq!(part.contains(REPLACEMENT), touches, "{start}..{end}: {part}");
-            let left = part.replace(REPLACEMENT, "");
-            assert!(!left.contains("s3") && !left.contains("val"), "{start}..{end}: {part}");
+        for start in text.char_indices().map(|(start, _)| start) {
+            for end in (start + 1..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+                let part = redactor.redact_part(&text, start..end);
+                let touches = start < 5 + written.len() && 5 < end;
+                assert_eq!(part.contains(REPLACEMENT), touches, "{start}..{end}: {part}");
+                let left = part.replace(REPLACEMENT, "");
+                assert!(!left.contains("3c") && !left.contains("val"), "{start}..{end}: {part}");
+            }
         }
     }
 }

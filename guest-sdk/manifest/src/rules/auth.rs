@@ -6,7 +6,7 @@ use url::Url;
 
 use super::egress::check_host;
 use super::fields::is_upper_snake_case;
-use crate::egress::{CONNECTION_HEADERS, allows, entry_for, is_protected};
+use crate::egress::{CONNECTION_HEADERS, allows, entry_for, has_user_information, is_protected};
 use crate::{
     ApiKey, Auth, Auths, KeyPlace, OAuth2AuthorizationCode, OWN_PARAMETERS, Problems, ToolkitDefinition,
 };
@@ -78,14 +78,10 @@ fn account(
 ) {
     let authorization_path = format!("{path}.authorizationUrl");
     if let Some(url) = protected_url(&authorization_path, &grant.authorization_url, problems) {
-        if url.fragment().is_some() || !url.username().is_empty() || url.password().is_some() {
-            problems.add(&authorization_path, "must have no fragment, user name or password");
-        }
-        for (name, _) in url.query_pairs().filter(|(name, _)| OWN_PARAMETERS.contains(&&**name)) {
-            problems.add(
-                &authorization_path,
-                format!("must not have the parameter {name:?}: the server sets it"),
-            );
+        for (name, _) in url.query_pairs() {
+            if let Some(message) = parameter(&name) {
+                problems.add(&authorization_path, format!("its parameter {name:?} {message}"));
+            }
         }
     }
     listed_url(&format!("{path}.tokenUrl"), &grant.token_url, definition, problems);
@@ -99,11 +95,25 @@ fn account(
     }
     for (name, value) in params {
         let path = format!("{params_path}.{name}");
-        if OWN_PARAMETERS.contains(&name.as_str()) {
-            problems.add(path, "is set by the server");
+        if let Some(message) = parameter(name) {
+            problems.add(path, message);
         } else if name.is_empty() || name.len() > MAX_TEXT_BYTES || value.len() > MAX_TEXT_BYTES {
             problems.add(path, format!("must have a name and a value of at most {MAX_TEXT_BYTES} bytes"));
         }
+    }
+}
+
+/// Checks the name of a parameter of the authorization request; returns what is wrong with it. Providers may
+/// ignore case, and read `name[]` and ` name` as `name`.
+fn parameter(name: &str) -> Option<&'static str> {
+    let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if OWN_PARAMETERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        Some("is set by the server")
+    } else if !name.bytes().all(is_name_byte) {
+        // RFC 6749, section 8.2.
+        Some("may have only letters, digits, -, . and _ in its name")
+    } else {
+        None
     }
 }
 
@@ -154,7 +164,12 @@ fn protected_url(path: &str, url: &str, problems: &mut Problems) -> Option<Url> 
         Ok(_) if url.len() > MAX_URL_BYTES => {
             problems.add(path, format!("is longer than {MAX_URL_BYTES} bytes"));
         }
-        Ok(url) if is_protected(&url) => return Some(url),
+        Ok(url) if is_protected(&url) => {
+            if url.fragment().is_some() || has_user_information(&url) {
+                problems.add(path, "must have no fragment, user name or password");
+            }
+            return Some(url);
+        }
         Ok(_) => problems.add(path, "must be an https:// URL (http:// only on loopback)"),
         Err(error) => problems.add(path, format!("must be an https:// URL ({error})")),
     }

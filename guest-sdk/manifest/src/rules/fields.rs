@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use crate::egress::has_user_information;
 use crate::schema::{MAX_NAME_PATTERNS_SIZE, PatternsSize, Schema, SchemaError};
 use crate::{
     ConfigField, ConfigKind, Problems, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
@@ -197,5 +198,7 @@ fn is_identifier(key: &str) -> bool {
 
 fn is_icon(icon: &str) -> bool {
     emojis::get(icon).is_some()
-        || url::Url::parse(icon).is_ok_and(|url| url.scheme() == "https" && url.host_str().is_some())
+        || url::Url::parse(icon).is_ok_and(|url| {
+            url.scheme() == "https" && url.host_str().is_some() && !has_user_information(&url)
+        })
 }

@@ -113,7 +113,9 @@ fn icons_are_an_emoji_or_an_https_url() {
     for icon in ["✂️", "👩‍🚀", "https://x.example/icon.png"] {
         assert!(paths(|it| it.icon = icon.into()).is_empty(), "{icon} is fine");
     }
-    for icon in ["", "x", "http://x.example/i.png", "✂️✂️", "data:image/png;base64,"] {
+    for icon in
+        ["", "x", "http://x.example/i.png", "https://u:p@x.example/i.png", "✂️✂️", "data:image/png;base64,"]
+    {
         assert_eq!(paths(|it| it.icon = icon.into()), ["icon"], "{icon} is refused");
     }
 }
@@ -177,6 +179,8 @@ fn a_grant_to_the_toolkit_names_only_what_is_listed() {
     for (change, expected) in [
         (json!({ "tokenUrl": "https://c.example/token" }), "auth.tokenUrl"),
         (json!({ "tokenUrl": "http://a.example/token" }), "auth.tokenUrl"),
+        (json!({ "tokenUrl": "https://u:p@a.example/token" }), "auth.tokenUrl"),
+        (json!({ "tokenUrl": "https://a.example/token#x" }), "auth.tokenUrl"),
         (json!({ "clientIdSecret": "OTHER" }), "auth.clientIdSecret"),
         (json!({ "clientSecretSecret": "OTHER" }), "auth.clientSecretSecret"),
         (json!({ "apiHost": "c.example" }), "auth.apiHost"),
@@ -201,7 +205,13 @@ fn an_account_is_connected_and_used_over_protected_urls_and_its_parameters_are_t
         (json!({ "authorizationUrl": "https://elsewhere.example/#x" }), "auth.authorizationUrl"),
         (json!({ "authorizationUrl": "https://elsewhere.example/?state=x" }), "auth.authorizationUrl"),
         (json!({ "authorizationUrl": "https://u:p@elsewhere.example/" }), "auth.authorizationUrl"),
+        (json!({ "authorizationUrl": "https://elsewhere.example/?State=x" }), "auth.authorizationUrl"),
+        (json!({ "authorizationUrl": "https://elsewhere.example/?state%5B%5D=x" }), "auth.authorizationUrl"),
         (json!({ "authorizationUrl": "javascript:alert(1)" }), "auth.authorizationUrl"),
+        (json!({ "tokenUrl": "https://u:p@a.example/token" }), "auth.tokenUrl"),
+        (json!({ "tokenUrl": "https://u@a.example/token" }), "auth.tokenUrl"),
+        (json!({ "tokenUrl": "https://a.example/token#x" }), "auth.tokenUrl"),
+        (json!({ "revocationUrl": "https://:p@a.example/revoke" }), "auth.revocationUrl"),
         (json!({ "tokenUrl": "https://c.example/token" }), "auth.tokenUrl"),
         (json!({ "revocationUrl": "https://c.example/revoke" }), "auth.revocationUrl"),
         (json!({ "clientIdSecret": "id" }), "auth.clientIdSecret"),
@@ -214,9 +224,22 @@ fn an_account_is_connected_and_used_over_protected_urls_and_its_parameters_are_t
         assert_eq!(sign_in_problems(with(auth.clone(), &change)), [expected], "{change}");
     }
     for own in OWN_PARAMETERS {
-        let params = json!({ "authorizationParams": { own: "x" } });
-        assert_eq!(sign_in_problems(with(auth.clone(), &params)).len(), 1, "{own}");
+        for name in [
+            own.to_owned(),
+            own.to_uppercase(),
+            format!("{own}[]"),
+            format!("{own}[0]"),
+            format!(" {own}"),
+            format!("{own}\t"),
+            format!("{own}\0"),
+            format!("{own}\u{200b}"),
+        ] {
+            let params = json!({ "authorizationParams": { &name: "x" } });
+            assert_eq!(sign_in_problems(with(auth.clone(), &params)).len(), 1, "{name:?}");
+        }
     }
+    let others = json!({ "authorizationParams": { "openid.realm": "x", "access_type": "x", "p-1": "x" } });
+    assert_eq!(sign_in_problems(with(auth, &others)), [""; 0]);
 }
 
 #[test]

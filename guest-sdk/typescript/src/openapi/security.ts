@@ -9,7 +9,7 @@ import { prose, wordsOf } from "./words.js";
 const MAX_SCOPES_BYTES = 500;
 const MAX_SCHEMES = 200;
 /** Parameters of an authorization request that the server sets itself. */
-const OWN_PARAMETERS = ["response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method", "scope", "nonce"];
+const OWN_PARAMETERS = ["response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method", "scope", "nonce", "request", "request_uri", "response_mode"];
 
 /** Returns the base URL of the API. `given` overrides the document's. */
 export function baseUrlOf(document: OpenApiDocument, given: string | undefined): string {
@@ -256,6 +256,6 @@ function protectedUrl(text: string | undefined, base: string): string | undefine
   if (text === undefined || text.length > 2000 || !URL.canParse(text, `${base}/`)) return undefined;
   const url = new URL(text, `${base}/`);
   const isProtected = url.protocol === "https:" && url.username === "" && url.password === "" && url.hash === "";
-  const isPlain = ![...url.searchParams.keys()].some((it) => OWN_PARAMETERS.includes(it));
+  const isPlain = [...url.searchParams.keys()].every((it) => /^[\w.-]*$/.test(it) && !OWN_PARAMETERS.includes(it.toLowerCase()));
   return isProtected && isPlain && !/[{}]|%7[bd]/i.test(url.href) ? url.href : undefined;
 }

@@ -244,6 +244,23 @@ CREATE TABLE passed_answers (
     given_at BIGINT NOT NULL
 );
 
+-- Calls that run, or have run, with an answer of their user: no state of theirs is good for another run. A row is deleted some
+-- time after the last such state has expired.
+CREATE TABLE asked_calls (
+    -- Random; known to the states of the call alone.
+    call_id  TEXT COLLATE "C" PRIMARY KEY,
+    user_id  TEXT COLLATE "C" NOT NULL,
+    -- Milliseconds since 1970; NULL until the call has ended.
+    ended_at BIGINT,
+    -- Sealed; NULL where it is not cached.
+    result   TEXT,
+    -- Seconds since 1970.
+    expires  BIGINT NOT NULL
+);
+
+CREATE INDEX asked_calls_by_user ON asked_calls (user_id, ended_at);
+CREATE INDEX asked_calls_by_expiry ON asked_calls (expires);
+
 -- What toolkits keep for their users between calls, sealed as secrets are. Any row may go at any time.
 CREATE TABLE cached_values (
     user_id     TEXT COLLATE "C" NOT NULL,
@@ -487,13 +504,29 @@ CREATE INDEX audit_by_age ON audit (at);
 -- Where each chain of the audit log begins and ends.
 CREATE TABLE audit_chains (
     chain        TEXT COLLATE "C" PRIMARY KEY,
-    -- The last entry that was removed because of its age, and its hash; 0 before the first one.
+    -- The last entry that was removed because of its age, its hash, and the latest time of all that were removed; 0 before the
+    -- first one.
     removed      BIGINT NOT NULL,
     removed_hash BYTEA NOT NULL,
+    removed_at   BIGINT NOT NULL,
     -- The newest entry, and its hash.
     newest       BIGINT NOT NULL,
-    newest_hash  BYTEA NOT NULL
+    newest_hash  BYTEA NOT NULL,
+    -- Of which master key the key of the seal is, and the HMAC over the columns above; empty where no key was at hand.
+    seal_key     TEXT COLLATE "C" NOT NULL,
+    seal         BYTEA NOT NULL
 );
+
+-- One row: which chains there are.
+CREATE TABLE audit_log (
+    -- When the first start began the log; 0 before it.
+    begun_at BIGINT NOT NULL,
+    -- As above: the HMAC over the time and the names of all chains.
+    seal_key TEXT COLLATE "C" NOT NULL,
+    seal     BYTEA NOT NULL
+);
+
+INSERT INTO audit_log (begun_at, seal_key, seal) VALUES (0, '', '');
 
 -- Whose `sub` the user ids of all other tables are: the last row counts.
 CREATE TABLE issuers (
@@ -649,6 +682,8 @@ CREATE TABLE documents (
     title          TEXT NOT NULL,
     -- 'given' by whoever ingested it, found in the 'file', or the 'file-name'.
     title_origin   TEXT NOT NULL DEFAULT 'given',
+    -- The name of the file that was given as the title: people search for it, whatever title the file has.
+    file_name      TEXT,
     url            TEXT,
     author         TEXT,
     -- The author in lower case, as filters compare it.

@@ -216,6 +216,23 @@ CREATE TABLE passed_answers (
     given_at INTEGER NOT NULL
 ) STRICT;
 
+-- Calls that run, or have run, with an answer of their user: no state of theirs is good for another run. A row is deleted some
+-- time after the last such state has expired.
+CREATE TABLE asked_calls (
+    -- Random; known to the states of the call alone.
+    call_id  TEXT PRIMARY KEY NOT NULL,
+    user_id  TEXT NOT NULL,
+    -- Milliseconds since 1970; NULL until the call has ended.
+    ended_at INTEGER,
+    -- Sealed; NULL where it is not cached.
+    result   TEXT,
+    -- Seconds since 1970.
+    expires  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX asked_calls_by_user ON asked_calls (user_id, ended_at);
+CREATE INDEX asked_calls_by_expiry ON asked_calls (expires);
+
 -- What toolkits keep for their users between calls, sealed as secrets are. Any row may go at any time.
 CREATE TABLE cached_values (
     user_id     TEXT NOT NULL,
@@ -459,13 +476,29 @@ CREATE INDEX audit_by_age ON audit (at);
 -- Where each chain of the audit log begins and ends.
 CREATE TABLE audit_chains (
     chain        TEXT PRIMARY KEY NOT NULL,
-    -- The last entry that was removed because of its age, and its hash; 0 before the first one.
+    -- The last entry that was removed because of its age, its hash, and the latest time of all that were removed; 0 before the
+    -- first one.
     removed      INTEGER NOT NULL,
     removed_hash BLOB NOT NULL,
+    removed_at   INTEGER NOT NULL,
     -- The newest entry, and its hash.
     newest       INTEGER NOT NULL,
-    newest_hash  BLOB NOT NULL
+    newest_hash  BLOB NOT NULL,
+    -- Of which master key the key of the seal is, and the HMAC over the columns above; empty where no key was at hand.
+    seal_key     TEXT NOT NULL,
+    seal         BLOB NOT NULL
 ) STRICT;
+
+-- One row: which chains there are.
+CREATE TABLE audit_log (
+    -- When the first start began the log; 0 before it.
+    begun_at INTEGER NOT NULL,
+    -- As above: the HMAC over the time and the names of all chains.
+    seal_key TEXT NOT NULL,
+    seal     BLOB NOT NULL
+) STRICT;
+
+INSERT INTO audit_log (begun_at, seal_key, seal) VALUES (0, '', x'');
 
 -- Whose `sub` the user ids of all other tables are: the last row counts.
 CREATE TABLE issuers (
@@ -488,7 +521,7 @@ CREATE TABLE oauth_clients (
 
 -- Consents that last beyond an access token. One refresh token of each is good, the newest: the id is
 -- the part that all of them have in common, so an older one still finds its grant, and ends it. For
--- some seconds the one before the newest is answered with the newest once more.
+-- some minutes it is answered with the newest instead.
 CREATE TABLE oauth_grants (
     id             TEXT PRIMARY KEY NOT NULL,
     client_id      TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
@@ -499,9 +532,8 @@ CREATE TABLE oauth_grants (
     refresh_digest BLOB NOT NULL,
     -- Random; with a refresh token it gives the next one.
     seed           BLOB NOT NULL,
-    -- SHA-256 of the refresh token before the newest, and when it was replaced; NULL before the first refresh.
-    replaced_digest BLOB,
-    replaced_at    INTEGER,
+    -- When the refresh tokens before the newest were replaced: a JSON array, the latest first.
+    replaced_at    TEXT NOT NULL DEFAULT '[]',
     -- Moves on with every refresh.
     expires_at     INTEGER NOT NULL
 ) STRICT;
@@ -654,6 +686,8 @@ CREATE TABLE documents (
     title          TEXT NOT NULL,
     -- 'given' by whoever ingested it, found in the 'file', or the 'file-name'.
     title_origin   TEXT NOT NULL DEFAULT 'given',
+    -- The name of the file that was given as the title: people search for it, whatever title the file has.
+    file_name      TEXT,
     url            TEXT,
     author         TEXT,
     -- The author in lower case, as filters compare it.

@@ -90,4 +90,6 @@ acts! {
     SignInCodeChanged = "sign_in_code.changed";
     /// Something was refused that only operators may do, or only the owner of the toolkit.
     OperatorRefused = "operator.refused";
+    /// The server has found that the log was changed in the database.
+    AuditBroken = "audit.broken";
 }

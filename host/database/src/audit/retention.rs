@@ -8,18 +8,19 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::Audit;
+use super::ends;
 use super::store::Store;
 
 /// Interval of removals.
 const INTERVAL: Duration = Duration::from_hours(1);
 /// Maximum number of entries removed in one transaction.
-const BATCH_ROWS: i64 = 1000;
+const BATCH_ROWS: u32 = 1000;
 
 /// Removes old entries, now and regularly, until the log is dropped.
-pub(super) fn start(audit: Weak<Audit>, age: Duration) {
+pub(super) fn start(audit: Weak<Audit>) {
     tokio::spawn(async move {
         while let Some(audit) = audit.upgrade() {
-            if let Err(cause) = sweep(&audit.store, age).await {
+            if let Err(cause) = sweep(&audit.store, audit.retention).await {
                 warn!(%cause, "old entries of the audit log were not removed");
             }
             drop(audit);
@@ -36,5 +37,5 @@ pub(super) async fn sweep(store: &Store, age: Duration) -> crate::Result<()> {
     for chain in store.chains_before(oldest).await? {
         while store.remove_before(&chain, oldest, BATCH_ROWS).await? == BATCH_ROWS {}
     }
-    store.forget_empty_chains().await
+    store.change_ends(ends::forget_empty).await
 }

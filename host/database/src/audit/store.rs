@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use tracing::error;
 
-use super::chain::{Covered, GENESIS};
-use super::entry::{AuditRecord, Entry, bounded, shown_time};
+use super::act::Act;
+use super::chain::Covered;
+use super::ends::{self, Breaks, Ends};
+use super::entry::{Actor, AuditRecord, Entry, bounded, shown_time};
 use super::reading::AuditFilter;
 use crate::{Database, FromRow, Scope, Transaction, sql};
 
@@ -27,6 +30,9 @@ macro_rules! filter {
     };
 }
 
+/// Maximum number of faults that one transaction records in detail.
+const MAX_BREAKS: usize = 20;
+
 /// The tables of the audit log.
 #[derive(Clone, Debug)]
 pub(super) struct Store(pub(super) Database);
@@ -37,8 +43,8 @@ pub(super) struct Row {
     pub(super) id: i64,
     pub(super) chain: String,
     pub(super) sequence: i64,
-    at: i64,
-    act: String,
+    pub(super) at: i64,
+    pub(super) act: String,
     outcome: String,
     actor: String,
     client: Option<String>,
@@ -46,33 +52,47 @@ pub(super) struct Row {
     toolkit: Option<String>,
     version: Option<String>,
     digest: Option<String>,
-    name: Option<String>,
+    pub(super) name: Option<String>,
     affected: Option<String>,
     pub(super) hash: Vec<u8>,
-}
-
-/// Ends of a chain: the last removed and the newest entry.
-#[derive(Clone, Debug, FromRow)]
-pub(super) struct ChainRow {
-    pub(super) chain: String,
-    pub(super) removed: i64,
-    pub(super) removed_hash: Vec<u8>,
-    pub(super) newest: i64,
-    pub(super) newest_hash: Vec<u8>,
 }
 
 /// Appends an entry in the transaction of its act. Locks the chain of this process until the transaction
 /// ends, so slow work has to precede it.
 pub async fn append(transaction: &mut Transaction, entry: &Entry<'_>) -> crate::Result<()> {
-    let chain = transaction.writer().to_owned();
-    let (sequence, before): (i64, Vec<u8>) = sql("INSERT INTO audit_chains
-             (chain, removed, removed_hash, newest, newest_hash) VALUES ($1, 0, $2, 1, $2)
-         ON CONFLICT (chain) DO UPDATE SET newest = audit_chains.newest + 1
-         RETURNING newest, newest_hash")
-    .bind(&chain)
-    .bind(&GENESIS[..])
-    .fetch_one(&mut *transaction)
-    .await?;
+    let mut breaks = Breaks::new();
+    let mut ends = ends::lock_own(transaction, &mut breaks).await?;
+    insert_breaks(transaction, &mut ends, &breaks).await?;
+    insert(transaction, &mut ends, entry).await?;
+    ends.save(transaction).await
+}
+
+/// Appends an entry for each fault that was found, in the transaction that seals the changed rows again.
+pub(super) async fn record(transaction: &mut Transaction, mut breaks: Breaks) -> crate::Result<()> {
+    if breaks.is_empty() {
+        return Ok(());
+    }
+    let mut ends = ends::lock_own(transaction, &mut breaks).await?;
+    insert_breaks(transaction, &mut ends, &breaks).await?;
+    ends.save(transaction).await
+}
+
+async fn insert_breaks(transaction: &mut Transaction, ends: &mut Ends, breaks: &Breaks) -> crate::Result<()> {
+    let by = Actor::server();
+    for what in breaks.iter().take(MAX_BREAKS) {
+        error!(%what, "somebody has changed the audit log in the database");
+        insert(transaction, ends, &Entry::new(Act::AuditBroken, &by).name(what)).await?;
+    }
+    if let Some(more @ 1..) = breaks.len().checked_sub(MAX_BREAKS) {
+        insert(transaction, ends, &Entry::new(Act::AuditBroken, &by).name(&format!("and {more} more")))
+            .await?;
+    }
+    Ok(())
+}
+
+/// Inserts an entry, and changes the newest end of its chain. The caller stores the ends.
+async fn insert(transaction: &mut Transaction, ends: &mut Ends, entry: &Entry<'_>) -> crate::Result<()> {
+    let (chain, sequence) = (&ends.chain, ends.newest.saturating_add(1));
     let at = Timestamp::now().as_millisecond();
     let Entry { act, outcome, by, toolkit, version, digest, name, affected } = entry;
     let user = bounded(by.user());
@@ -80,12 +100,12 @@ pub async fn append(transaction: &mut Transaction, entry: &Entry<'_>) -> crate::
     let optional = optional.map(|text| text.map(bounded));
     let texts = optional.each_ref().map(|text| text.as_deref());
     let fixed = [act.name(), outcome.name(), &*user];
-    let hash = Covered(&hex::encode(before), &chain, sequence, at, fixed, texts).hash();
+    let hash = Covered(&hex::encode(&ends.newest_hash), chain, sequence, at, fixed, texts).hash();
     let mut insert = sql("INSERT INTO audit
              (chain, sequence, at, act, outcome, actor, client, program_key, toolkit, version, digest, name, affected,
               hash)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)")
-    .bind(&chain)
+    .bind(chain)
     .bind(sequence)
     .bind(at);
     for text in fixed {
@@ -94,16 +114,17 @@ pub async fn append(transaction: &mut Transaction, entry: &Entry<'_>) -> crate::
     for text in texts {
         insert = insert.bind(text);
     }
-    insert.bind(&hash[..]).execute(&mut *transaction).await?;
-    sql("UPDATE audit_chains SET newest_hash = $1 WHERE chain = $2")
-        .bind(&hash[..])
-        .bind(&chain)
-        .execute(transaction)
-        .await?;
+    insert.bind(&hash[..]).execute(transaction).await?;
+    (ends.newest, ends.newest_hash) = (sequence, hash.to_vec());
     Ok(())
 }
 
 impl Row {
+    /// Returns whether the entry is unchanged, and follows the entry with this number and hash.
+    pub(super) fn follows(&self, sequence: i64, hash: &[u8]) -> bool {
+        self.sequence == sequence.saturating_add(1) && self.expected_hash(hash) == self.hash
+    }
+
     /// Returns the expected hash of the entry, given the hash of the previous entry.
     pub(super) fn expected_hash(&self, before: &[u8]) -> Vec<u8> {
         let fixed = [self.act.as_str(), &self.outcome, &self.actor];
@@ -243,57 +264,49 @@ impl Store {
 
     /// Removes at most `limit` entries from the beginning of a chain, up to the first one that is not older
     /// than `time`. Returns their number.
-    pub(super) async fn remove_before(&self, chain: &str, time: i64, limit: i64) -> crate::Result<i64> {
+    pub(super) async fn remove_before(&self, chain: &str, time: i64, limit: u32) -> crate::Result<u32> {
         let mut transaction = self.0.begin(Scope::Audit).await?;
-        // Locks the chain against appends of other processes.
-        let removed: Option<i64> =
-            sql("UPDATE audit_chains SET removed = removed WHERE chain = $1 RETURNING removed")
-                .bind(chain)
-                .fetch_optional_value(&mut transaction)
-                .await?;
-        let Some(removed) = removed else { return Ok(0) };
-        let rows: Vec<(i64, i64, Vec<u8>)> =
-            sql("SELECT sequence, at, hash FROM audit WHERE chain = $1 AND sequence > $2 ORDER BY sequence LIMIT $3")
-                .bind(chain)
-                .bind(removed)
-                .bind(limit)
-                .fetch_all(&mut transaction)
-                .await?;
-        let old: Vec<_> = rows.into_iter().take_while(|(_, at, _)| *at < time).collect();
-        let Some((last, _, hash)) = old.last() else { return Ok(0) };
+        let mut breaks = Breaks::new();
+        let Some(mut ends) = ends::lock(&mut transaction, chain, &mut breaks).await? else { return Ok(0) };
+        let rows = links(&mut transaction, chain, ends.removed, limit).await?;
+        let (mut count, mut fault) = (0, None);
+        for row in rows.into_iter().take_while(|row| row.at < time) {
+            // Somebody may have changed times, so that entries are removed early.
+            if !row.follows(ends.removed, &ends.removed_hash) {
+                fault.get_or_insert(row.sequence);
+            }
+            (ends.removed, ends.removed_hash) = (row.sequence, row.hash);
+            ends.removed_at = ends.removed_at.max(row.at);
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        breaks.extend(fault.map(|sequence| {
+            format!("chain {chain}: the entry {sequence}, or one before it, was changed or removed before it was old")
+        }));
         sql("DELETE FROM audit WHERE chain = $1 AND sequence <= $2")
             .bind(chain)
-            .bind(*last)
+            .bind(ends.removed)
             .execute(&mut transaction)
             .await?;
-        sql("UPDATE audit_chains SET removed = $1, removed_hash = $2 WHERE chain = $3")
-            .bind(*last)
-            .bind(hash)
-            .bind(chain)
-            .execute(&mut transaction)
-            .await?;
+        ends.save(&mut transaction).await?;
+        record(&mut transaction, breaks).await?;
         transaction.commit().await?;
-        Ok(i64::try_from(old.len()).unwrap_or(i64::MAX))
+        Ok(count)
     }
 
-    /// Deletes the rows of chains without entries, except the chain of this process. An entry that another
-    /// process appends later restarts its chain.
-    pub(super) async fn forget_empty_chains(&self) -> crate::Result<()> {
+    /// Changes ends of chains, and records the faults found.
+    pub(super) async fn change_ends(
+        &self,
+        change: impl AsyncFnOnce(&mut Transaction, &mut Breaks) -> crate::Result<()>,
+    ) -> crate::Result<()> {
         let mut transaction = self.0.begin(Scope::Audit).await?;
-        let own = transaction.writer().to_owned();
-        sql("DELETE FROM audit_chains WHERE removed = newest AND chain <> $1")
-            .bind(&own)
-            .execute(&mut transaction)
-            .await?;
+        let mut breaks = Breaks::new();
+        change(&mut transaction, &mut breaks).await?;
+        record(&mut transaction, breaks).await?;
         transaction.commit().await
     }
-}
-
-/// Returns the ends of all chains.
-pub(super) async fn chains(snapshot: &mut Transaction) -> crate::Result<Vec<ChainRow>> {
-    sql("SELECT chain, removed, removed_hash, newest, newest_hash FROM audit_chains ORDER BY chain")
-        .fetch_all(snapshot)
-        .await
 }
 
 /// Returns up to `limit` entries of a chain with `sequence > after`, oldest first.

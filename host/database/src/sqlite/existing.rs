@@ -34,7 +34,7 @@ impl Database {
         let writer = SqlitePoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
         let readers = SqlitePoolOptions::new().max_connections(MAX_READERS);
         let readers = readers.connect_with(options.read_only(true)).await?;
-        Ok(Self(Pools::Sqlite(super::Pools { writer: writer.into(), readers: readers.into() })))
+        Ok(Self::over(Pools::Sqlite(super::Pools { writer: writer.into(), readers: readers.into() })))
     }
 
     /// Returns the schema version of this program: the number of its last migration.

@@ -7,13 +7,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kitbag_base::loopback::loopback_names;
 use kitbag_database::Database;
 use kitbag_net::egress::Egress;
 use serde_json::Value;
+use url::Url;
 
 use super::authorize::{AuthorizeError, Pending};
 use super::code_check::CodeCheck;
-use super::metadata_document::MetadataDocuments;
+use super::metadata_document::{self, MetadataDocuments};
 use super::redirect_uri::RedirectUri;
 use super::short_lived::ShortLived;
 use super::sign_in_code::SignInCode;
@@ -24,6 +26,8 @@ use super::{ErrorCode, LocalIssuer, OAuthError};
 /// OAuth authorization server: registers clients, asks for consent, and issues tokens.
 pub struct AuthorizationServer {
     pub(super) issuer: Arc<LocalIssuer>,
+    /// Base URLs of this server, with each of its names.
+    base_urls: Vec<Url>,
     pub(super) store: Store,
     pub(super) documents: MetadataDocuments,
     pub(super) lifetimes: Lifetimes,
@@ -46,7 +50,7 @@ pub struct Lifetimes {
     pub access_token: Duration,
     /// Lifetime of an unused refresh token.
     pub refresh_token: Duration,
-    /// Grace period of a replaced refresh token, for clients that share one or lost the response.
+    /// Grace period of replaced refresh tokens, for clients that share one or lost the response.
     pub replaced_token: Duration,
 }
 
@@ -57,17 +61,30 @@ impl Default for Lifetimes {
             code: Duration::from_mins(2),
             access_token: Duration::from_hours(1),
             refresh_token: Duration::from_hours(24 * 30),
-            replaced_token: Duration::from_secs(30),
+            replaced_token: Duration::from_mins(10),
         }
     }
 }
 
-/// An OAuth client, registered or described by a metadata document.
+/// An OAuth client.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) id: String,
     pub(super) name: Option<String>,
     pub(super) redirect_uris: Vec<String>,
+    pub(super) source: ClientSource,
+}
+
+/// Source of a client's name and redirect URIs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientSource {
+    /// Registration at this server.
+    Registration,
+    /// Metadata document; its URL is the client id.
+    Document,
+    /// The authorization request alone: the metadata document could not be read, for this reason. The client
+    /// has no name.
+    UnreadDocument(String),
 }
 
 impl AuthorizationServer {
@@ -81,8 +98,10 @@ impl AuthorizationServer {
         lifetimes: Lifetimes,
     ) -> Self {
         let (store, documents) = (Store::new(database), MetadataDocuments::new(egress));
+        let base_urls = issuer.issuer().parse().map_or_else(|_| Vec::new(), |url| loopback_names(&url));
         Self {
             issuer,
+            base_urls,
             store,
             documents,
             lifetimes,
@@ -104,39 +123,46 @@ impl AuthorizationServer {
         metadata
     }
 
-    /// Returns the client with this id, from its metadata document or its registration.
-    pub(super) async fn client(&self, id: &str) -> Result<Client, AuthorizeError> {
-        if self.documents.is_document(id) {
-            let client = self.documents.client(id).await;
-            return client
-                .map_err(|why| AuthorizeError::NoDocument { url: id.to_owned(), why: why.to_string() });
+    /// Returns the client with this id that asks to be answered at `redirect_uri`, from its metadata document
+    /// or its registration. A client whose document could not be read has no redirect URI but this one.
+    pub(super) async fn client(
+        &self,
+        id: &str,
+        redirect_uri: &RedirectUri,
+    ) -> Result<Client, AuthorizeError> {
+        if !self.documents.is_document(id) {
+            let row = self.store.client(id).await?.ok_or(AuthorizeError::UnknownClient)?;
+            return Ok(row.into());
         }
-        self.recorded_client(id).await?.ok_or(AuthorizeError::UnknownClient)
+        let no_document = match self.documents.client(id).await {
+            Ok(client) => return Ok(client),
+            Err(no_document) => no_document,
+        };
+        match no_document.unread() {
+            Some(why) if metadata_document::needs_no_document(id, redirect_uri) => Ok(Client {
+                id: id.to_owned(),
+                name: None,
+                redirect_uris: vec![redirect_uri.as_str().to_owned()],
+                source: ClientSource::UnreadDocument(why.to_owned()),
+            }),
+            _ => Err(AuthorizeError::NoDocument { url: id.to_owned(), why: no_document.to_string() }),
+        }
     }
 
-    /// Returns the client with this id, for token requests. Does not fetch metadata documents: pages of any
+    /// Whether a client with this id may send token requests. Does not fetch metadata documents: pages of any
     /// origin may send token requests, and would make this server send requests.
-    pub(super) async fn client_of_grant(&self, id: &str) -> kitbag_database::Result<Option<Client>> {
-        match self.recorded_client(id).await? {
-            Some(client) => Ok(Some(client)),
-            None => Ok(self.documents.known_client(id).await),
-        }
+    pub(super) async fn knows_client(&self, id: &str) -> kitbag_database::Result<bool> {
+        Ok(self.documents.is_document(id) || self.store.client(id).await?.is_some())
     }
 
-    async fn recorded_client(&self, id: &str) -> kitbag_database::Result<Option<Client>> {
-        Ok(self.store.client(id).await?.map(|row| Client {
-            redirect_uris: serde_json::from_str(&row.redirect_uris).unwrap_or_default(),
-            id: row.id,
-            name: row.name,
-        }))
-    }
-
-    /// Checks a resource indicator (RFC 8707): it must be absent or name this server.
+    /// Checks a resource indicator (RFC 8707): it must be absent or name this server, by any of its names on
+    /// loopback.
     pub(super) fn check_resource(&self, resource: Option<&str>) -> Result<(), OAuthError> {
-        let base_url = self.issuer.issuer();
         let own = resource.is_none_or(|resource| {
-            let path = resource.strip_prefix(base_url);
-            path.is_some_and(|path| ["", "/", "/mcp"].contains(&path))
+            self.base_urls.iter().any(|base_url| {
+                let path = resource.strip_prefix(base_url.as_str().trim_end_matches('/'));
+                path.is_some_and(|path| ["", "/", "/mcp", "/mcp/"].contains(&path))
+            })
         });
         if own { Ok(()) } else { Err(ErrorCode::InvalidTarget.because("the resource is not this server")) }
     }
@@ -146,6 +172,17 @@ impl From<&Client> for ClientRow {
     fn from(client: &Client) -> Self {
         let redirect_uris = serde_json::to_string(&client.redirect_uris).expect("strings always serialise");
         Self { id: client.id.clone(), name: client.name.clone(), redirect_uris }
+    }
+}
+
+impl From<ClientRow> for Client {
+    fn from(row: ClientRow) -> Self {
+        Self {
+            redirect_uris: serde_json::from_str(&row.redirect_uris).unwrap_or_default(),
+            id: row.id,
+            name: row.name,
+            source: ClientSource::Registration,
+        }
     }
 }
 

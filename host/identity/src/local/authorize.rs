@@ -12,7 +12,7 @@ use kitbag_base::sha256::Digest;
 use kitbag_database::DatabaseError;
 use tracing::{info, warn};
 
-use super::authorization_server::Client;
+use super::authorization_server::{Client, ClientSource};
 use super::code_check::CodePrompt;
 use super::parameters::Parameters;
 use super::person::is_user_name;
@@ -37,10 +37,12 @@ pub enum Step {
 pub struct Consent {
     /// Id of the request in the submitted form; single-use, valid for minutes.
     pub request_id: String,
+    /// Client id: issued at registration, or the URL of a metadata document.
+    pub client_id: String,
     /// Name that the client claims; not verified.
     pub client_name: Option<String>,
-    /// URL of the client's metadata document, if any; its host identifies the publisher.
-    pub client_document: Option<String>,
+    /// Source of what is known about the client.
+    pub client_source: ClientSource,
     /// Redirect URI of the response.
     pub redirect_uri: RedirectUri,
     /// Requested scopes.
@@ -58,7 +60,10 @@ pub enum AuthorizeError {
     #[error("This application is not registered here. Remove the connection in it, and connect again.")]
     UnknownClient,
     /// The client id is the URL of a metadata document that cannot be used.
-    #[error("This application is described at {url}, and {why}.")]
+    #[error(
+        "This application is described at {url}, and {why}. If it still fails, make a key with `kitbag key new \
+         NAME`, and have the application send it in the header `Authorization: Bearer KEY`."
+    )]
     NoDocument {
         /// Client id.
         url: String,
@@ -87,7 +92,7 @@ pub enum AuthorizeError {
 /// A validated authorization request.
 #[derive(Clone, Debug)]
 pub(super) struct Authorization {
-    pub(super) client_id: String,
+    pub(super) client: Client,
     pub(super) redirect_uri: RedirectUri,
     pub(super) state: Option<String>,
     pub(super) scopes: Scopes,
@@ -98,7 +103,6 @@ pub(super) struct Authorization {
 #[derive(Debug)]
 pub(super) struct Pending {
     authorization: Authorization,
-    client_name: Option<String>,
     /// SHA-256 of the ticket that replaces the sign-in code, once.
     ticket: Option<Digest>,
 }
@@ -108,11 +112,11 @@ impl AuthorizationServer {
     pub async fn authorize(&self, query: &str) -> Result<Step, AuthorizeError> {
         let parameters = Parameters::parse(query);
         let (client, redirect_uri) = self.who_asks(&parameters).await?;
-        match self.what_is_asked(&parameters, &client, &redirect_uri) {
+        match self.what_is_asked(&parameters, client, &redirect_uri) {
             Ok(authorization) => {
                 let ticket = self.recognise_ticket(&parameters, &authorization);
                 let code = if ticket.is_some() { CodePrompt::Unneeded } else { CodePrompt::Asked };
-                let pending = Pending { authorization, client_name: client.name, ticket };
+                let pending = Pending { authorization, ticket };
                 let mut consent = self.question(&pending, code);
                 consent.request_id = lock(&self.pending).keep(pending);
                 Ok(Step::Ask(Box::new(consent)))
@@ -146,7 +150,7 @@ impl AuthorizationServer {
             let denied = ErrorCode::AccessDenied.because("the person did not agree");
             return Ok(Step::Return(self.answer_with_error(&redirect_uri, state.as_deref(), denied)));
         }
-        info!(client.id = %authorization.client_id, user.id = user, "a client may act for a user");
+        info!(client.id = %authorization.client.id, user.id = user, "a client may act for a user");
         let code = self.codes.lock().await.keep(Code::new(authorization, user.to_owned()));
         Ok(Step::Return(self.answer(&redirect_uri, state.as_deref(), &[("code", &code)])))
     }
@@ -166,7 +170,7 @@ impl AuthorizationServer {
             let by_ticket = pending.ticket.take().is_some_and(|ticket| check.use_up(&ticket));
             if !by_ticket && let Err(prompt) = check.check(typed) {
                 if prompt == CodePrompt::Wrong {
-                    warn!(client.id = %pending.authorization.client_id, "a sign-in with a wrong code");
+                    warn!(client.id = %pending.authorization.client.id, "a sign-in with a wrong code");
                 }
                 let request_id = request_id.to_owned();
                 return Ok(Err(Consent { request_id, ..self.question(pending, prompt) }));
@@ -181,11 +185,9 @@ impl AuthorizationServer {
         let authorization = &pending.authorization;
         Consent {
             request_id: String::new(),
-            client_name: pending.client_name.clone(),
-            client_document: self
-                .documents
-                .is_document(&authorization.client_id)
-                .then(|| authorization.client_id.clone()),
+            client_id: authorization.client.id.clone(),
+            client_name: authorization.client.name.clone(),
+            client_source: authorization.client.source.clone(),
             redirect_uri: authorization.redirect_uri.clone(),
             scopes: authorization.scopes.clone(),
             lifetime: self.lifetimes.access_token,
@@ -198,7 +200,7 @@ impl AuthorizationServer {
     fn recognise_ticket(&self, parameters: &Parameters, authorization: &Authorization) -> Option<Digest> {
         let request = TicketRequest {
             issuer: self.issuer.issuer(),
-            client_id: &authorization.client_id,
+            client_id: &authorization.client.id,
             code_challenge: parameters.get("code_challenge").ok().flatten()?,
         };
         lock(&self.code_check).recognise(parameters.get("ticket").ok().flatten(), &request)
@@ -208,17 +210,19 @@ impl AuthorizationServer {
     async fn who_asks(&self, parameters: &Parameters) -> Result<(Client, RedirectUri), AuthorizeError> {
         let field = |name| parameters.get(name).ok().flatten().ok_or(AuthorizeError::Malformed);
         let (client_id, redirect_uri) = (field("client_id")?, field("redirect_uri")?);
-        let client = self.client(client_id).await?;
-        match RedirectUri::parse(redirect_uri) {
-            Ok(uri) if client.may_be_answered_at(&uri) => Ok((client, uri)),
-            _ => Err(AuthorizeError::UnknownRedirectUri),
+        let unknown = |_invalid| AuthorizeError::UnknownRedirectUri;
+        let redirect_uri = RedirectUri::parse(redirect_uri).map_err(unknown)?;
+        let client = self.client(client_id, &redirect_uri).await?;
+        if !client.may_be_answered_at(&redirect_uri) {
+            return Err(AuthorizeError::UnknownRedirectUri);
         }
+        Ok((client, redirect_uri))
     }
 
     fn what_is_asked(
         &self,
         parameters: &Parameters,
-        client: &Client,
+        client: Client,
         redirect_uri: &RedirectUri,
     ) -> Result<Authorization, OAuthError> {
         let invalid = |description| Err(ErrorCode::InvalidRequest.because(description));
@@ -242,7 +246,7 @@ impl AuthorizationServer {
         };
         self.check_resource(parameters.get("resource")?)?;
         Ok(Authorization {
-            client_id: client.id.clone(),
+            client,
             redirect_uri: redirect_uri.clone(),
             state,
             scopes: parameters.get("scope")?.map_or_else(Scopes::all, Scopes::parse),

@@ -5,7 +5,8 @@
 //! and time limits, and its client gets no more rights than a self-registered one.
 //!
 //! A server without access to the internet cannot fetch documents. After a failed fetch it stops advertising
-//! the feature for a while, so that clients register instead.
+//! the feature for a while, so that clients register instead. Clients that keep their id all the same need no
+//! document if the answer goes to a program on the user's computer ([`needs_no_document`]).
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +26,8 @@ use tokio::time::timeout;
 use tracing::debug;
 use url::Url;
 
-use super::authorization_server::Client;
+use super::authorization_server::{Client, ClientSource};
+use super::redirect_uri::RedirectUri;
 use super::register::Metadata;
 
 /// Maximum length of a document's URL, in bytes.
@@ -37,8 +39,7 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_DOCUMENTS: u64 = 256;
 /// Maximum number of concurrent fetches.
 const MAX_FETCHES: usize = 4;
-/// Cache time of a document without `max-age`; [`MIN_AGE`] and [`MAX_AGE`] bound a stated one. The minimum is
-/// longer than the lifetime of a code, so the client of a code stays cached.
+/// Cache time of a document without `max-age`; [`MIN_AGE`] and [`MAX_AGE`] bound a stated one.
 const DEFAULT_AGE: Duration = Duration::from_hours(1);
 const MIN_AGE: Duration = Duration::from_mins(5);
 const MAX_AGE: Duration = Duration::from_hours(24);
@@ -49,6 +50,11 @@ const FAILURE_AGE: Duration = Duration::from_secs(30);
 /// [`ONLINE_TIME`].
 const OFFLINE_TIME: Duration = Duration::from_mins(10);
 const ONLINE_TIME: Duration = Duration::from_hours(24);
+
+/// Redirect URIs of web sites in the documents of widely used clients, by client id. Other URIs in the documents
+/// of Claude Code, Codex and VS Code are on loopback (`docs/decisions/0087`).
+const KNOWN_SITES: [(&str, &str); 1] =
+    [("https://vscode.dev/oauth/client-metadata.json", "https://vscode.dev/redirect")];
 
 /// Fetcher and cache of client metadata documents.
 pub(super) struct MetadataDocuments {
@@ -78,15 +84,36 @@ struct Known {
 pub(super) enum NoDocument {
     /// The document is unreachable, and probably all documents are: clients should register.
     #[error(
-        "this server cannot reach that address ({0}). Connect it once more: it will register here instead"
+        "this server cannot reach that address ({0}). Sign out of this server in the application, or remove it \
+         there and add it again, and connect: it will register here instead. In Claude Code, type `claude mcp \
+         logout NAME`; in Codex, `codex mcp logout NAME`"
     )]
     Offline(String),
-    /// The document is temporarily unreachable.
-    #[error("this server could not reach that address ({0}). Try again later")]
+    /// The document could not be read: its host is temporarily unreachable, or responded with an error.
+    #[error("this server could not read that address ({0}). Try again later")]
     Unreachable(String),
     /// The response is not a valid metadata document of this client.
     #[error("what is at that address does not describe it: {0}")]
     Invalid(String),
+}
+
+impl NoDocument {
+    /// Returns why no document was read; `None` if one was, which then decides.
+    pub(super) fn unread(&self) -> Option<&str> {
+        match self {
+            Self::Offline(why) | Self::Unreachable(why) => Some(why),
+            Self::Invalid(_) => None,
+        }
+    }
+}
+
+/// Whether a client may be answered at `redirect_uri` if its document could not be read.
+///
+/// On loopback the answer goes to a program on the user's computer, where any program could claim the id of
+/// any client (RFC 8252, section 8.6), and could register under any name as well: the document protects
+/// nobody there.
+pub(super) fn needs_no_document(client_id: &str, redirect_uri: &RedirectUri) -> bool {
+    redirect_uri.is_loopback() || KNOWN_SITES.contains(&(client_id, redirect_uri.as_str()))
 }
 
 /// Expiry policy with the cache time of each entry.
@@ -142,11 +169,6 @@ impl MetadataDocuments {
         self.known.get_with_by_ref(client_id, self.fetch(client_id)).await.client
     }
 
-    /// Returns the client of a cached document; does not fetch.
-    pub(super) async fn known_client(&self, client_id: &str) -> Option<Client> {
-        self.known.get(client_id).await?.client.ok()
-    }
-
     async fn fetch(&self, client_id: &str) -> Known {
         match self.read(client_id).await {
             Ok((client, age)) => Known { client: Ok(client), age },
@@ -170,7 +192,7 @@ impl MetadataDocuments {
         let response = exchange.await.map_err(|error| self.failed(&error))?;
         self.reach.lock().unwrap_or_else(PoisonError::into_inner).reached = Some(Instant::now());
         if response.status() != http::StatusCode::OK {
-            return Err(invalid(&format_args!("the answer is {}", response.status())));
+            return Err(NoDocument::Unreachable(format!("the answer is {}", response.status())));
         }
         let document = serde_json::from_slice(response.body());
         let JsonObject::<Document>(document) = document.map_err(|error| invalid(&error))?;
@@ -178,12 +200,14 @@ impl MetadataDocuments {
             return Err(invalid(&"its client_id is not its URL"));
         }
         let (name, redirect_uris) = document.metadata.check().map_err(|refused| invalid(&refused))?;
-        Ok((Client { id: client_id.to_owned(), name, redirect_uris }, age(response.headers())))
+        let client = Client { id: client_id.to_owned(), name, redirect_uris, source: ClientSource::Document };
+        Ok((client, age(response.headers())))
     }
 }
 
 impl MetadataDocuments {
-    /// Converts a fetch error; records an unreachable host.
+    /// Converts a fetch error; records an unreachable host. A response that is too large is no document either:
+    /// it may be the error page of a firewall.
     fn failed(&self, error: &EgressError) -> NoDocument {
         let is_out_of_reach = matches!(
             error,
@@ -192,11 +216,11 @@ impl MetadataDocuments {
                 | EgressError::Tls { .. }
                 | EgressError::Timeout { .. }
         );
+        let why = error.to_string();
         if !is_out_of_reach {
-            return NoDocument::Invalid(error.to_string());
+            return NoDocument::Unreachable(why);
         }
         self.reach.lock().unwrap_or_else(PoisonError::into_inner).missed = Some(Instant::now());
-        let why = error.to_string();
         if self.are_offered() { NoDocument::Unreachable(why) } else { NoDocument::Offline(why) }
     }
 }
@@ -275,13 +299,62 @@ mod tests {
         .await;
         let documents = documents("127.0.0.0/8");
 
-        for path in ["/other", "/without", "/script", "/list", "/html", "/missing"] {
+        for path in ["/other", "/without", "/script", "/list", "/html"] {
             for _ in 0..2 {
                 let client = documents.client(&format!("{}{path}", server.origin())).await;
                 assert!(matches!(client, Err(NoDocument::Invalid(_))), "{path}");
             }
             // The failure is cached.
             assert_eq!(server.hits(path), 1, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_document_is_not_taken_for_one() {
+        let server = TestServer::start(|request| match request.uri.path() {
+            "/refused" => Response::builder().status(403).body(Full::default()).expect("a response"),
+            // The error page of a firewall.
+            "/large" => Response::builder().status(403).body(Full::from("<p>".repeat(8 << 10))).expect("one"),
+            "/moved" => Response::builder()
+                .status(302)
+                .header("location", "/client.json")
+                .body(Full::default())
+                .expect("a response"),
+            _ => Response::new(Full::default()),
+        })
+        .await;
+        let documents = documents("127.0.0.0/8");
+
+        for path in ["/refused", "/large", "/moved"] {
+            let client = documents.client(&format!("{}{path}", server.origin())).await;
+            assert!(client.is_err_and(|why| why.unread().is_some()), "{path}");
+        }
+        assert_eq!(server.hits("/client.json"), 0);
+        assert!(documents.are_offered(), "the host was reached");
+    }
+
+    #[test]
+    fn without_a_document_only_programs_on_this_computer_are_answered_and_known_sites() {
+        const VS_CODE: &str = "https://vscode.dev/oauth/client-metadata.json";
+        const CLAUDE: &str = "https://claude.ai/oauth/claude-code-client-metadata";
+        for (id, redirect_uri, expected) in [
+            (CLAUDE, "http://localhost:54212/callback", true),
+            (CLAUDE, "http://127.0.0.1:54212/callback", true),
+            (CLAUDE, "http://[::1]:54212/callback", true),
+            (CLAUDE, "https://localhost/callback", false),
+            (CLAUDE, "https://claude.ai/api/mcp/auth_callback", false),
+            (CLAUDE, "https://evil.example/callback", false),
+            // Any application may claim a scheme, also one that is not on this computer's account.
+            (CLAUDE, "claude://callback", false),
+            (VS_CODE, "http://127.0.0.1:33418/", true),
+            (VS_CODE, "https://vscode.dev/redirect", true),
+            (VS_CODE, "https://vscode.dev/redirect?to=evil", false),
+            (VS_CODE, "https://vscode.dev/", false),
+            ("https://vscode.dev/oauth/other.json", "https://vscode.dev/redirect", false),
+            ("https://evil.example/client.json", "https://vscode.dev/redirect", false),
+        ] {
+            let redirect_uri = RedirectUri::parse(redirect_uri).expect("a redirect URI");
+            assert_eq!(needs_no_document(id, &redirect_uri), expected, "{id} {redirect_uri:?}");
         }
     }
 
@@ -293,7 +366,7 @@ mod tests {
 
         let client = documents("").client(&format!("{}/client.json", server.origin())).await;
 
-        assert!(matches!(client, Err(NoDocument::Invalid(_))) && server.hits("/client.json") == 0);
+        assert!(matches!(client, Err(NoDocument::Unreachable(_))) && server.hits("/client.json") == 0);
     }
 
     #[tokio::test]

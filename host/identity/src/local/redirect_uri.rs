@@ -91,6 +91,11 @@ impl RedirectUri {
         &self.text
     }
 
+    /// Whether responses go to a program that listens on the browser's computer.
+    pub(super) fn is_loopback(&self) -> bool {
+        is_native_client(&self.url)
+    }
+
     /// Returns the recipient of responses sent to this URI.
     pub fn destination(&self) -> Destination {
         let authority = self.url.authority().to_owned();

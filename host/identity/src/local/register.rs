@@ -4,7 +4,7 @@ use kitbag_base::json_object::JsonObject;
 use kitbag_base::visible::has_hidden;
 use serde::{Deserialize, Serialize};
 
-use super::authorization_server::Client;
+use super::authorization_server::{Client, ClientSource};
 use super::redirect_uri::RedirectUri;
 use super::scopes::Scopes;
 use super::secret::random_text;
@@ -58,7 +58,12 @@ impl AuthorizationServer {
             ErrorCode::InvalidClientMetadata.because("the body is not client metadata as JSON")
         })?;
         let (client_name, redirect_uris) = metadata.check()?;
-        let client = Client { id: random_text::<16>(), name: client_name, redirect_uris };
+        let client = Client {
+            id: random_text::<16>(),
+            name: client_name,
+            redirect_uris,
+            source: ClientSource::Registration,
+        };
         self.store.insert_client(&(&client).into()).await?;
         Ok(Registration {
             client_id: client.id,

@@ -31,18 +31,8 @@ pub(super) struct GrantRow {
     pub(super) scopes: String,
     pub(super) refresh_digest: Vec<u8>,
     pub(super) seed: Vec<u8>,
-    pub(super) replaced_digest: Option<Vec<u8>>,
-    /// Time of the last replacement, in milliseconds since 1970.
-    pub(super) replaced_at: Option<i64>,
-}
-
-impl GrantRow {
-    /// Whether `digest` is of the previous refresh token, replaced less than `grace` ago.
-    pub(super) fn was_just_replaced(&self, digest: &Digest, grace: Duration) -> bool {
-        let expired = now().saturating_sub(milliseconds(grace));
-        self.replaced_digest.as_deref() == Some(digest.as_slice())
-            && self.replaced_at.is_some_and(|replaced| replaced > expired)
-    }
+    /// JSON array: times of the latest replacements in milliseconds since 1970, the last one first.
+    pub(super) replaced_at: String,
 }
 
 /// Actor who revokes a grant.
@@ -134,7 +124,7 @@ impl Store {
 
     /// Returns the grant with this id, unless it has expired.
     pub(super) async fn grant(&self, id: &str) -> kitbag_database::Result<Option<GrantRow>> {
-        sql("SELECT id, client_id, user_id, scopes, refresh_digest, seed, replaced_digest, replaced_at
+        sql("SELECT id, client_id, user_id, scopes, refresh_digest, seed, replaced_at
              FROM oauth_grants WHERE id = $1 AND expires_at > $2")
         .bind(id)
         .bind(now())
@@ -152,11 +142,11 @@ impl Store {
     ) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         let rotated = sql("UPDATE oauth_grants
-             SET refresh_digest = $1, expires_at = $2, replaced_digest = refresh_digest, replaced_at = $3
+             SET refresh_digest = $1, expires_at = $2, replaced_at = $3
              WHERE id = $4 AND refresh_digest = $5")
         .bind(new.as_slice())
         .bind(after(lifetime))
-        .bind(now())
+        .bind(grant.replaced_again(now()))
         .bind(&grant.id)
         .bind(&grant.refresh_digest)
         .execute(&mut transaction)
@@ -255,7 +245,7 @@ async fn mark_used(transaction: &mut Transaction, client_id: &str) -> kitbag_dat
 }
 
 /// Current time in milliseconds since 1970.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }
 

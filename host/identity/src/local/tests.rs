@@ -2,6 +2,7 @@
 
 mod authorization;
 mod code;
+mod documents;
 mod granted_clients;
 mod registration;
 mod tokens;

@@ -3,19 +3,16 @@
 use std::mem;
 use std::time::Duration;
 
-use aws_lc_rs::hmac;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
-use tracing::warn;
+use tracing::{info, warn};
 
-use super::authorization_server::Client;
 use super::authorize::Authorization;
 use super::parameters::Parameters;
+use super::refresh_chain::{Presented, first_refresh_token};
 use super::scopes::Scopes;
 use super::secret::random_text;
-use super::store::{GrantRow, RevokedBy};
+use super::store::{self, GrantRow, RevokedBy};
 use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 
 /// Token response.
@@ -26,8 +23,8 @@ pub struct Tokens {
     /// Lifetime of the access token.
     pub expires_in: Duration,
     /// Single-use refresh token; `None` without the scope `offline_access`. Reuse within
-    /// [`Lifetimes::replaced_token`](super::Lifetimes::replaced_token) returns the same successor; later
-    /// reuse revokes the grant.
+    /// [`Lifetimes::replaced_token`](super::Lifetimes::replaced_token) returns the newest token; later reuse
+    /// revokes the grant if the newest token was used as well.
     pub refresh_token: Option<SecretString>,
     /// Scopes of the access token.
     pub scopes: Scopes,
@@ -54,14 +51,14 @@ impl AuthorizationServer {
         let parameters = Parameters::parse(form);
         let grant_type = parameters.require("grant_type", "grant_type is missing")?;
         let client_id = parameters.require("client_id", "client_id is missing")?;
-        let Some(client) = self.client_of_grant(client_id).await? else {
+        if !self.knows_client(client_id).await? {
             return Err(ErrorCode::InvalidClient
                 .because("the client is not registered; register again")
                 .into());
-        };
+        }
         self.check_resource(parameters.get("resource")?)?;
         match grant_type {
-            "authorization_code" => self.redeem(&parameters, &client).await,
+            "authorization_code" => self.redeem(&parameters, client_id).await,
             "refresh_token" => self.refresh(&parameters, client_id).await,
             _ => Err(ErrorCode::UnsupportedGrantType
                 .because("grant_type must be authorization_code or refresh_token")
@@ -69,8 +66,7 @@ impl AuthorizationServer {
         }
     }
 
-    async fn redeem(&self, parameters: &Parameters, client: &Client) -> Result<Tokens, EndpointError> {
-        let client_id = &*client.id;
+    async fn redeem(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
         let code = parameters.require("code", "code is missing")?;
         let redirect_uri = parameters.require("redirect_uri", "redirect_uri is missing")?;
         let verifier = parameters.require("code_verifier", "code_verifier is missing")?;
@@ -90,7 +86,7 @@ impl AuthorizationServer {
                 return Err(ErrorCode::InvalidGrant.because("the code was used before").into());
             }
         };
-        if authorization.client_id != client_id || authorization.redirect_uri.as_str() != redirect_uri {
+        if authorization.client.id != client_id || authorization.redirect_uri.as_str() != redirect_uri {
             let description = "the code was issued to another client or redirect_uri";
             return Err(ErrorCode::InvalidGrant.because(description).into());
         }
@@ -102,15 +98,15 @@ impl AuthorizationServer {
             let refresh_token = first_refresh_token(&grant_id);
             let grant = GrantRow {
                 id: grant_id,
-                client_id: authorization.client_id,
+                client_id: client_id.to_owned(),
                 user_id: user.clone(),
                 scopes: authorization.scopes.to_string(),
                 refresh_digest: Sha256::digest(refresh_token.expose_secret()).to_vec(),
                 seed: random_text::<32>().into_bytes(),
-                replaced_digest: None,
-                replaced_at: None,
+                replaced_at: "[]".to_owned(),
             };
-            self.store.insert_grant(&grant, &client.into(), self.lifetimes.refresh_token).await?;
+            let client = (&authorization.client).into();
+            self.store.insert_grant(&grant, &client, self.lifetimes.refresh_token).await?;
             Some(refresh_token)
         } else {
             None
@@ -128,20 +124,29 @@ impl AuthorizationServer {
         }
         let scopes = Scopes::parse(&grant.scopes).narrowed(parameters.get("scope")?)?;
 
-        let digest = Sha256::digest(presented);
-        let next = next_refresh_token(&grant, presented);
-        if grant.refresh_digest == digest {
+        let classify =
+            |grant: &GrantRow| grant.presented(presented, self.lifetimes.replaced_token, store::now());
+        let mut kind = classify(&grant);
+        if let Presented::Newest(next) = kind {
             let new = Sha256::digest(next.expose_secret());
             if self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
                 return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
             }
             // Another request has used the same token concurrently.
             grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
+            kind = classify(&grant);
         }
-        if grant.was_just_replaced(&digest, self.lifetimes.replaced_token) {
-            return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
+        match kind {
+            Presented::JustReplaced(newest) => {
+                Ok(self.issue(&grant.user_id, client_id, scopes, Some(newest)))
+            }
+            Presented::Newest(_) | Presented::Late => {
+                info!(client.id = %grant.client_id, user.id = %grant.user_id, "refused a refresh token that was replaced; the newest was not used since");
+                let description = "the refresh token was replaced; use the newest one, or sign in again";
+                Err(ErrorCode::InvalidGrant.because(description).into())
+            }
+            Presented::Reused => Err(self.reused(&grant).await?.into()),
         }
-        Err(self.reused(&grant).await?.into())
     }
 
     /// Revokes the grant of a refresh token (RFC 7009). Invalid tokens are not an error; access tokens cannot
@@ -192,17 +197,4 @@ impl Code {
     pub(super) fn new(authorization: Authorization, user: String) -> Self {
         Self::Fresh { authorization: Box::new(authorization), user }
     }
-}
-
-/// Creates the first refresh token: the grant's id, a dot, and 256 random bits in base64url.
-fn first_refresh_token(grant_id: &str) -> SecretString {
-    format!("{grant_id}.{}", random_text::<32>()).into()
-}
-
-/// Derives the successor of a refresh token. It is deterministic, so that clients that share a token get the
-/// same successor, and cannot be computed without the grant's seed, which only the database has.
-fn next_refresh_token(grant: &GrantRow, presented: &str) -> SecretString {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &grant.seed);
-    let secret = URL_SAFE_NO_PAD.encode(hmac::sign(&key, presented.as_bytes()));
-    format!("{}.{secret}", grant.id).into()
 }

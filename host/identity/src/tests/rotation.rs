@@ -64,6 +64,25 @@ async fn a_new_key_is_found_and_the_old_one_forgotten_with_its_tokens() {
 }
 
 #[tokio::test]
+async fn another_key_under_the_same_id_is_found_and_wrong_signatures_ask_no_more_often_than_unknown_keys() {
+    let mut provider = TestProvider::start().await;
+    let identity = provider.identity(settings());
+    let old = header_of(&provider, "1");
+    assert!(identity.authenticate(&old).await.is_ok());
+
+    provider.rotate("k1");
+    let new = header_of(&provider, "2");
+
+    assert!(identity.authenticate(&new).await.is_ok());
+    assert_eq!(provider.hits(JWKS), 2);
+    assert_refused(&identity.authenticate(&old).await, "a wrong signature", "withdrawn key");
+    let unknown = json!({ "typ": "at+jwt", "alg": "ES256", "kid": "unknown" });
+    let unknown = bearer(&provider.key().sign(&unknown, &access_claims(&provider.issuer())));
+    assert_refused(&identity.authenticate(&unknown).await, "no key of this kid", "unknown key");
+    assert_eq!(provider.hits(JWKS), 2, "the next fetch has to wait");
+}
+
+#[tokio::test]
 async fn a_remembered_token_does_not_outlive_its_key_even_if_no_other_token_comes() {
     let mut provider = TestProvider::start().await;
     let identity = provider.scheduled_identity(settings(), ALWAYS_STALE);

@@ -9,6 +9,7 @@ use kitbag_base::local_mode;
 use kitbag_base::memory::{MemoryBudget, machine_memory};
 use kitbag_base::metrics::Metrics;
 use kitbag_base::sha256::Sha256;
+use kitbag_base::workers::Workers;
 use kitbag_files::objects::{BucketLocation, Location};
 use kitbag_identity::{
     Algorithms, IdentitySettings, SessionAudience, SessionLifetime, UntypedTokens, WebClient,
@@ -78,8 +79,9 @@ pub fn compile_limits(settings: &Settings) -> CompileLimits {
     CompileLimits::new(settings.compile_time.get(), settings.compile_memory.bytes())
 }
 
-/// Creates the memory budget for calls from the settings. Logs the sum of memory that all settings allow.
-pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, SettingsError> {
+/// Creates the memory budget for calls from the settings. Logs the sum of memory that all settings allow;
+/// `requests` are the bytes of it for users' requests.
+pub(super) fn memory_for_calls(settings: &Settings, requests: usize) -> Result<MemoryBudget, SettingsError> {
     let machine = memory_of_machine();
     let limits = limits(settings);
     let of_one_call = limits.memory_of_one_call();
@@ -94,7 +96,6 @@ pub(super) fn memory_for_calls(settings: &Settings) -> Result<MemoryBudget, Sett
         MAX_FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
     let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
     let kept = limits.kept_memory;
-    let requests = request_shares(settings).memory();
     // Each connection buffers the head of a request or a part of a response.
     let connections = settings.connections.saturating_mul(MAX_BUFFERED_BYTES);
     let all = [kept, extraction, deploy, search, requests, connections];
@@ -239,7 +240,13 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
         } else {
             UntypedTokens::Refused
         },
-        scopes: settings.scopes.to_vec(),
+        // OAuth separates scopes by blanks, and lists of settings have commas.
+        scopes: settings
+            .scopes
+            .iter()
+            .flat_map(|scopes| scopes.split_whitespace())
+            .map(str::to_owned)
+            .collect(),
         groups_claim: settings.groups_claim.get().cloned(),
     }
 }
@@ -318,10 +325,10 @@ pub(super) fn retention(settings: &Settings) -> RetentionLimits {
 }
 
 /// Memory shares of users' requests: in total at most an eighth of the machine's memory, but at least one
-/// user's share.
-pub(super) fn request_shares(settings: &Settings) -> RequestShares {
+/// user's share. `workers` process large requests and answers.
+pub(super) fn request_shares(settings: &Settings, workers: Workers) -> RequestShares {
     let calls = settings.concurrent_calls_per_user();
-    RequestShares::new(memory_of_machine() / 8, settings.mcp_request_size.bytes(), calls)
+    RequestShares::new(memory_of_machine() / 8, settings.mcp_request_size.bytes(), calls, workers)
 }
 
 pub(super) fn pace(settings: &Settings) -> Pace {

@@ -10,6 +10,7 @@ use kitbag_base::disk::Disk;
 use kitbag_base::local_mode;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::ownership;
+use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Hints, Process, Profile};
@@ -50,8 +51,8 @@ use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, 
 
 /// Opens the audit log and removes expired entries.
 pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {
-    let audit = Arc::new(Audit::new(database.clone()));
-    audit.keep_for(settings.audit_retention.get());
+    let audit = Arc::new(Audit::new(database.clone(), settings.audit_retention.get()));
+    audit.keep_removing();
     audit
 }
 
@@ -123,12 +124,14 @@ pub(super) fn dispatch(
     settings: &Settings,
     toolkits: &Arc<Toolkits>,
     (vault, values, records): (&Arc<Vault>, &Arc<UserConfig>, &Arc<Invocations>),
+    workers: Workers,
     (metrics, traces): (&Metrics, &Traces),
 ) -> Result<Dispatch, StartError> {
     let (toolkits, records) = (toolkits.clone(), records.clone());
     let of_users = (vault.clone(), values.clone());
-    let (limits, metrics, traces) = (admission(settings), metrics.clone(), traces.clone());
-    Dispatch::new(toolkits, of_users, records, limits, metrics, traces).map_err(StartError::Threads)
+    let observers = (metrics.clone(), traces.clone());
+    Dispatch::new(toolkits, of_users, records, admission(settings), workers, observers)
+        .map_err(StartError::Threads)
 }
 
 /// Creates the client for all outbound requests, and the exporter of traces, which uses it.
@@ -165,8 +168,11 @@ pub(super) async fn sign_in(
         local_mode::announce(&settings.data, base_url)
             .map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
         let identity = Identity::with_local_issuer(identity, local.clone())?.accepting(keys);
-        let lifetimes =
-            Lifetimes { access_token: settings.bounds.access_token_lifetime, ..Lifetimes::default() };
+        let lifetimes = Lifetimes {
+            access_token: settings.bounds.access_token_lifetime,
+            replaced_token: settings.refresh_grace.get(),
+            ..Lifetimes::default()
+        };
         let server = AuthorizationServer::new(local, code, database.clone(), egress, lifetimes);
         return Ok((Arc::new(identity), Some(Arc::new(server))));
     };

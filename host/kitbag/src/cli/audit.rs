@@ -1,5 +1,7 @@
 //! `kitbag audit`
 
+mod verification;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
@@ -29,7 +31,8 @@ const MAX_KNOWN_IDS: usize = 10_000;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  kitbag audit --since 7d\n  kitbag audit --act toolkit --toolkit weather\n  \
-                  kitbag audit --user ana --act secret.set -o json\n  kitbag audit --follow -o jsonl\n\n\
+                  kitbag audit --user ana --act secret.set -o json\n  kitbag audit --follow -o jsonl\n  \
+                  kitbag audit --verify\n\n\
                   No entry has a value of a secret, an argument or a result. docs/audit.md lists the acts."
 )]
 pub(super) struct Audit {
@@ -57,6 +60,10 @@ pub(super) struct Audit {
     /// Only entries whose id (see --json) is smaller: those before it. With --limit, page by page.
     #[arg(long, value_name = "ID", conflicts_with = "follow")]
     before: Option<i64>,
+    /// Let the server verify that no entry was changed or removed, and print the ends of its chains. Ends with 5 if
+    /// something was.
+    #[arg(long, conflicts_with_all = ["follow", "since", "until", "act", "user", "toolkit", "limit", "before"])]
+    verify: bool,
     #[command(flatten)]
     connection: Connection,
 }
@@ -81,6 +88,9 @@ struct Printed {
 
 impl Audit {
     pub(super) async fn run(self) -> Result<(), CliError> {
+        if self.verify {
+            return verification::run(self.connection).await;
+        }
         let format = Format::current();
         if self.follow && format == Format::Json {
             return Err(CliError::new("a log that is followed has no end, and so is no JSON document")

@@ -133,7 +133,7 @@ fn print_text(shape: &Shape<'_>) {
         Some(0) => say!("The keys are part of it: keep the folder as safe as the secrets themselves."),
         None if !master_keys.is_empty() => {
             say!(
-                "Not part of it: the master key {}, without which its secrets cannot be opened.",
+                "Not part of it: the master key {}, without which secrets cannot be opened, nor the audit log verified.",
                 master_keys.join(", ")
             );
             say!("It comes from {}: keep a copy of that elsewhere.", *master_key_source);

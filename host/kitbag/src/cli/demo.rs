@@ -164,7 +164,7 @@ fn print_connections(client: &Client, data: &Path) {
       -H 'MCP-Protocol-Version: 2025-11-25' \
       -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text__count","arguments":{{"text":"Hello, Kitbag"}}}}}}'
 
-  The knowledge base (its page for queries: {base_url}/graphql)
+  The knowledge base (in GraphQL: {base_url}/graphql)
     {program} ingest README.md --data {data}
     {program} search "how is a toolkit deployed?" --data {data}
 "#,

@@ -53,6 +53,7 @@ impl Doctor {
             model: used_model(&settings),
             model_is_optional: settings.model == Model::Default,
             free_disk_space: settings.free_disk_space.get().map(|size| size.bytes() as u64),
+            audit_retention: settings.audit_retention.get(),
             certificate: presented(&settings),
             depth: if self.quick { Depth::Quick } else { Depth::Full },
         };

@@ -179,7 +179,7 @@ fn print_restored(name: &str, manifest: &Manifest, data: &Path) {
             );
         } else {
             say!(
-                "  - The secrets need the master key {}, which is not part of the backup. The server had it in {}:",
+                "  - Secrets and the audit log need the master key {}, which is not part of the backup. The server had it in {}:",
                 manifest.master_keys.join(", "),
                 *source
             );

@@ -5,7 +5,7 @@ mod highlight;
 use std::ops::Range;
 
 use clap::Args;
-use kitbag_knowledge::{DEFAULT_RESULTS, MAX_RESULTS};
+use kitbag_knowledge::{Coverage, DEFAULT_RESULTS, MAX_RESULTS, NO_GOOD_MATCH};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -18,6 +18,8 @@ use highlight::mark;
 const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
   search(query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author) {
     mode
+    coverage { embedded documents }
+    goodMatch
     results { document { id title url author source feed { name label } } snippet matches { start end } score }
     pageInfo { endCursor hasNextPage }
   }
@@ -64,8 +66,16 @@ struct SearchResponse {
 #[serde(rename_all = "camelCase")]
 struct Found {
     mode: String,
+    coverage: Option<Covered>,
+    good_match: bool,
     results: Vec<Hit>,
     page_info: PageInfo,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+struct Covered {
+    embedded: usize,
+    documents: usize,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -119,6 +129,13 @@ impl Search {
         let SearchResponse { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
         if found.mode == "FULL_TEXT" {
             note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
+        }
+        let coverage = found.coverage.map(|it| Coverage { embedded: it.embedded, documents: it.documents });
+        if let Some(coverage) = coverage.and_then(Coverage::note) {
+            note!("{}", Text::prose(&coverage));
+        }
+        if !found.good_match && !found.results.is_empty() {
+            note!("{}", Text::prose(NO_GOOD_MATCH));
         }
         report(&found, || print(&found))
     }

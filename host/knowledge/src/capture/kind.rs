@@ -118,7 +118,7 @@ fn kind_of_text(head: &[u8], claimed: &str, extension: &str) -> &'static str {
     match (claimed, extension) {
         _ if is_markdown => "text/markdown",
         _ if is_page => "text/html",
-        _ if let Some(markup) = Markup::of_extension(extension) => markup.media_type(),
+        _ if let Some(markup) = Markup::of_file(extension, head) => markup.media_type(),
         ("text/csv" | "application/csv", _) | (_, "csv") => "text/csv",
         (json, _) if json == "application/json" || json.ends_with("+json") => "application/json",
         (_, "json") => "application/json",

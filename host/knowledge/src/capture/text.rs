@@ -9,7 +9,7 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{CoderResult, Encoding, UTF_8};
 
 use super::{Extracted, MAX_TEXT_BYTES};
-pub use headings::Markup;
+pub use headings::{FrontMatter, Markup};
 use legacy::Legacy;
 pub(super) use wide::Wide;
 

@@ -6,9 +6,9 @@ fn ranking(documents: &[(i64, i64, f32)]) -> Vec<Candidate> {
     documents.iter().map(|&(document, chunk, score)| Candidate { document, chunk, score }).collect()
 }
 
-/// Fuses with the weight that is used for documents.
+/// Fuses documents that a model has read, with the weight that is used for them.
 fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
-    super::fuse(words, meaning, MEANING_WEIGHT)
+    super::fuse(words, meaning, MEANING_WEIGHT, |_| false)
 }
 
 fn documents(fused: &[Fused]) -> Vec<i64> {
@@ -17,14 +17,14 @@ fn documents(fused: &[Fused]) -> Vec<i64> {
 
 #[test]
 fn a_document_that_both_rankings_have_comes_before_one_at_the_top_of_a_single_one() {
-    let words = ranking(&[(1, 10, 8.0), (2, 20, 6.0)]);
+    let words = ranking(&[(1, 10, 0.8), (2, 20, 0.6)]);
     let meaning = ranking(&[(3, 30, 0.6), (2, 21, 0.5), (4, 40, 0.1)]);
 
     let fused = fuse(&words, &meaning);
 
     assert_eq!(documents(&fused), [2, 3, 1, 4]);
-    assert!((fused[0].score - (0.2 * 6.0 / 8.0 + 0.8 * 1.5 / 1.6)).abs() < 1e-6);
-    assert!((fused[1].score - 0.8).abs() < 1e-6);
+    assert!((fused[0].score - (0.2 * 0.6 + 0.8 * 0.5)).abs() < 1e-6);
+    assert!((fused[1].score - 0.8 * 0.6).abs() < 1e-6);
     assert_eq!(fused[0].chunk, 20);
 }
 
@@ -53,27 +53,40 @@ fn the_chunk_is_that_of_the_ranking_in_which_the_document_came_higher() {
 }
 
 #[test]
-fn a_document_without_a_vector_is_not_held_to_be_far_from_the_query() {
-    let words = ranking(&[(1, 10, 8.0), (2, 20, 1.0)]);
-    let meaning = ranking(&[(2, 20, 0.4), (3, 30, 0.35), (4, 40, 0.3)]);
+fn unread_documents_keep_the_places_that_their_words_give_them() {
+    let words = ranking(&[(1, 10, 0.08), (2, 20, 0.07), (3, 30, 0.06), (4, 40, 0.01)]);
+    let meaning = ranking(&[(5, 50, 0.9), (4, 41, 0.8), (2, 21, 0.1)]);
 
-    let fused = fuse(&words, &meaning);
+    let mut fused = super::fuse(&words, &meaning, MEANING_WEIGHT, |document| [1, 3].contains(&document));
 
-    assert_eq!(documents(&fused), [1, 2, 3, 4]);
-    assert!((fused[0].score - (0.2 + 0.8 * 1.3 / 1.4)).abs() < 1e-6);
+    assert_eq!(documents(&fused), [1, 5, 3, 4, 2]);
+    assert!(!fused.is_sorted_by(|one, other| one.score >= other.score), "{fused:?}");
+    make_descending(&mut fused);
+    assert!((fused[0].score - 0.8 * 0.9).abs() < 1e-6);
+    assert!(fused.is_sorted_by(|one, other| one.score >= other.score), "{fused:?}");
+    assert!(fused.iter().all(|found| (0.0..=1.0).contains(&found.score)), "{fused:?}");
 }
 
 #[test]
-fn one_ranking_alone_counts_in_full() {
-    for fused in [
-        fuse(&ranking(&[(1, 10, 8.0), (2, 20, 2.0)]), &[]),
-        fuse(&[], &ranking(&[(1, 10, 1.0), (2, 20, -0.5)])),
-    ] {
-        assert_eq!(
-            fused.iter().map(|found| (found.document, found.score)).collect::<Vec<_>>(),
-            [(1, 1.0), (2, 0.25)]
-        );
-    }
+fn documents_that_only_meaning_finds_follow_if_no_place_by_words_is_that_of_a_read_one() {
+    let words = ranking(&[(1, 10, 8.0), (2, 20, 7.0)]);
+    let meaning = ranking(&[(5, 50, 0.9), (4, 41, 0.8)]);
+
+    let fused = super::fuse(&words, &meaning, MEANING_WEIGHT, |document| document < 3);
+
+    assert_eq!(documents(&fused), [1, 2, 5, 4]);
+}
+
+#[test]
+fn a_score_says_how_good_a_document_is_whatever_else_was_found() {
+    let scores = |fused: Vec<Fused>| -> Vec<_> {
+        fused.iter().map(|found| (found.document, (found.score * 1000.0).round() / 1000.0)).collect()
+    };
+
+    assert_eq!(scores(fuse(&ranking(&[(1, 10, 0.2), (2, 20, 0.1)]), &[])), [(1, 0.672), (2, 0.41)]);
+    assert_eq!(scores(fuse(&[], &ranking(&[(1, 10, 1.0), (2, 20, -0.5)]))), [(1, 0.8), (2, 0.0)]);
+    let weak = [(2, 20, 0.1)];
+    assert_eq!(scores(fuse(&ranking(&weak), &ranking(&weak))), [(2, 0.1)]);
     assert_eq!(fuse(&[], &[]), []);
 }
 
@@ -92,10 +105,9 @@ fn a_ranking_counts_to_its_depth() {
     let long: Vec<_> = (0..2_000_u16).map(|n| (i64::from(n), i64::from(n), f32::from(4_000 - n))).collect();
 
     assert_eq!(fuse(&ranking(&long), &[]).len(), DEPTH);
-    // A document beyond the depth by words scores like the last one within it: 3001 of 4000.
+    // A document beyond the depth by words is placed like the last one within it.
     let fused = fuse(&ranking(&long), &ranking(&[(1_999, 1_999, 0.5)]));
-    let last = fused.iter().find(|found| found.document == 1_999).expect("meaning has it");
-    assert!((last.score - (0.2 * 3_001.0 / 4_000.0 + 0.8)).abs() < 1e-6, "{last:?}");
+    assert_eq!(documents(&fused)[998..], [998, 1_999, 999]);
 }
 
 #[test]
@@ -143,7 +155,8 @@ fn documents_with_an_estimate_alone_come_after_those_that_were_compared_exactly(
         let row = ChunkRow { id: document, document, terms, vector: None, is_previous: false };
         index.put(&row).expect("there is room");
     }
-    let cosines = Cosines { nearest: vec![(0, 0.5), (1, 0.4)], others: vec![(1, 0.9), (2, 0.45)] };
+    let (nearest, others) = (vec![(0, 0.5), (1, 0.4)], vec![(1, 0.9), (2, 0.45)]);
+    let cosines = Cosines { nearest, others, ..Cosines::default() };
 
     assert_eq!(nearest_first(&index, &cosines, 10), ranking(&[(1, 1, 0.5), (3, 3, 0.4), (2, 2, 0.4)]));
 }

@@ -7,6 +7,7 @@ use tracing::error;
 
 use super::Context;
 use crate::passages::Splitter;
+use crate::search::last_segment;
 use crate::store::{Failed, Kind, NewChunk, Subject};
 use crate::words;
 
@@ -87,8 +88,13 @@ fn chunks(splitter: &Splitter, title: &str, text: &str) -> Vec<NewChunk> {
     passages.into_iter().map(|passage| NewChunk { text: passage.text, terms: passage.terms }).collect()
 }
 
-/// Title and text to index: the body, or the document's metadata if there is no body.
+/// Title and text to index: the title with the name of the file, if that is another one; and the body, or the
+/// document's metadata if there is no body.
 fn indexed(subject: Subject) -> (String, String) {
+    let title = match subject.file_name.filter(|name| *name != subject.title) {
+        Some(name) => format!("{} {name}", subject.title),
+        None => subject.title,
+    };
     let known = [subject.author, subject.url, file_name(subject.file_url.as_deref()), subject.file_url];
     let body = subject.body;
     let text = if body.trim().is_empty() {
@@ -96,15 +102,12 @@ fn indexed(subject: Subject) -> (String, String) {
     } else {
         body
     };
-    (words::plain(&subject.title).into_owned(), words::plain(&text).into_owned())
+    (words::plain(&title).into_owned(), words::plain(&text).into_owned())
 }
 
-/// Last segment of a URL's path, decoded for people.
+/// Words of the last segment of a URL's path.
 fn file_name(url: Option<&str>) -> Option<String> {
-    let url = url::Url::parse(url?).ok()?;
-    let last = url.path_segments()?.next_back().filter(|name| !name.is_empty())?;
-    let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
-    Some(name.replace(['-', '_', '.', '+'], " "))
+    Some(last_segment(url?)?.replace(['-', '_', '.', '+'], " "))
 }
 
 #[cfg(test)]
@@ -118,7 +121,8 @@ mod tests {
         let subject = Subject {
             revision: 1,
             title: "Report".to_owned(),
-            title_origin: TitleOrigin::Given,
+            title_origin: TitleOrigin::File,
+            file_name: Some("r-2025".to_owned()),
             url: None,
             author: Some("Ana".to_owned()),
             file_url: Some(file_url.clone()),
@@ -131,7 +135,7 @@ mod tests {
         let (title, text) = indexed(subject.clone());
         let (_, with_body) = indexed(Subject { body: "The body.".to_owned(), ..subject });
 
-        assert_eq!(title, "Report");
+        assert_eq!(title, "Report r-2025");
         assert_eq!(text, format!("Ana\nannual report 2025 final pdf\n{file_url}"));
         assert_eq!(with_body, "The body.");
     }

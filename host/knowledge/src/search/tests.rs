@@ -4,6 +4,7 @@ mod languages;
 mod library;
 mod memory;
 mod operators;
+mod partial;
 mod previous;
 mod starved;
 

@@ -180,7 +180,7 @@ async fn insert(
         .await?;
     for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
         let mut statement = StatementBuilder::new(
-            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, title_origin, url, author,
+            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, title_origin, file_name, url, author,
                  author_folded, file_url, claimed_type, capture_only, artifact, artifact_size, artifact_type,
                  state, revision, created_at, updated_at, text) ",
         );
@@ -194,6 +194,7 @@ async fn insert(
                 .push_bind(it.digest.as_slice())
                 .push_bind(&it.title)
                 .push_bind(origin_of_title(it).as_str())
+                .push_bind(file_name(it))
                 .push_bind(&it.url)
                 .push_bind(&it.author)
                 .push_bind(folded(it.author.as_deref()))
@@ -228,6 +229,10 @@ async fn insert(
 
 fn origin_of_title(document: &ValidDocument) -> TitleOrigin {
     if document.title_is_name { TitleOrigin::FileName } else { TitleOrigin::Given }
+}
+
+fn file_name(document: &ValidDocument) -> Option<&str> {
+    document.title_is_name.then_some(&document.title)
 }
 
 /// Lower-case form, for comparison by filters.
@@ -302,6 +307,7 @@ impl<'d> Update<'d> {
         if self.is_new_content() || self.forgets_file {
             statement.push(", title = ").push_bind(&document.title);
             statement.push(", title_origin = ").push_bind(origin_of_title(document).as_str());
+            statement.push(", file_name = ").push_bind(file_name(document));
             statement.push(", digest = ").push_bind(document.digest.as_slice());
             statement.push(", text = ").push_bind(&document.text);
         }

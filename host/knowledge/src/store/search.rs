@@ -2,10 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kitbag_database::{list, sql};
+use kitbag_database::{FromRow, list, sql};
 
 use super::Store;
 use crate::document::Query;
+
+/// What a document is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow)]
+pub(crate) struct DocumentName {
+    pub(crate) sequence: i64,
+    pub(crate) title: String,
+    /// Name of the file, if it was ingested with one; usually without its extension.
+    pub(crate) file_name: Option<String>,
+    /// URL of the file or the original.
+    pub(crate) url: Option<String>,
+}
 
 /// Filter by source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +47,21 @@ impl Store {
         .fetch_values(self.0.readers())
         .await?;
         Ok(documents.into_iter().collect())
+    }
+
+    /// Titles and names of files of some of the user's documents.
+    pub(crate) async fn names(
+        &self,
+        user_id: &str,
+        documents: &[i64],
+    ) -> kitbag_database::Result<Vec<DocumentName>> {
+        sql("SELECT d.sequence, d.title, d.file_name, COALESCE(d.file_url, d.url) AS url
+             FROM json_each($2) wanted CROSS JOIN documents d
+             WHERE d.sequence = CAST(wanted.value AS BIGINT) AND d.user_id = $1")
+        .bind(user_id)
+        .bind(list(documents))
+        .fetch_all(self.0.readers())
+        .await
     }
 
     /// Texts of some of the user's chunks.

@@ -14,6 +14,8 @@ pub(crate) struct Subject {
     pub(crate) revision: i64,
     pub(crate) title: String,
     pub(crate) title_origin: TitleOrigin,
+    /// Name of the file, if it was ingested with one.
+    pub(crate) file_name: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) author: Option<String>,
     pub(crate) file_url: Option<String>,
@@ -30,6 +32,7 @@ struct SubjectRow {
     revision: i64,
     title: String,
     title_origin: String,
+    file_name: Option<String>,
     url: Option<String>,
     author: Option<String>,
     file_url: Option<String>,
@@ -46,7 +49,7 @@ impl Store {
     /// Document of a job; `None` if it was deleted.
     pub(crate) async fn subject(&self, job: &Job) -> kitbag_database::Result<Option<Subject>> {
         let row: Option<SubjectRow> =
-            sql("SELECT revision, title, title_origin, url, author, file_url, claimed_type, capture_only, artifact,
+            sql("SELECT revision, title, title_origin, file_name, url, author, file_url, claimed_type, capture_only, artifact,
                     artifact_size, artifact_type, text, captured
              FROM documents WHERE sequence = $1 AND user_id = $2")
             .bind(job.document)
@@ -57,6 +60,7 @@ impl Store {
             revision: row.revision,
             title: row.title,
             title_origin: TitleOrigin::parse(&row.title_origin),
+            file_name: row.file_name,
             url: row.url,
             author: row.author,
             file_url: row.file_url,

@@ -69,6 +69,11 @@ pub fn language_of(title: &str, text: &str) -> Option<&'static str> {
     Some(detect(title, text)?.code())
 }
 
+/// Whether the word is a stop word of any language.
+pub(crate) fn is_stop_word(word: &str) -> bool {
+    LANGUAGES.iter().any(|language| language.is_stop_word(word))
+}
+
 /// Detects the language from the beginning of the text.
 fn detect(title: &str, text: &str) -> Option<Lang> {
     let beginning = |text: &str| text[..text.floor_char_boundary(SAMPLE)].to_owned();

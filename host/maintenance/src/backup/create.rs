@@ -59,7 +59,10 @@ pub async fn create(job: &Job, progress: &mut Progress<'_>) -> Result<Created, B
     let outcome = copier.finish(&copy).await?;
     let counts = store::counts(&copy).await?;
     let keys = keys::keep(&keys, &unfinished.folder)?;
-    let master_keys = kitbag_vault::master_key_names(&copy).await?;
+    let mut master_keys = kitbag_vault::master_key_names(&copy).await?;
+    master_keys.extend(copy.audit_key_names().await?);
+    master_keys.sort_unstable();
+    master_keys.dedup();
     let secrets = keys::check(&copy, &keys, &unfinished.folder).await?;
     copy.close().await;
 

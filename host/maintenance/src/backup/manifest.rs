@@ -28,7 +28,7 @@ pub struct Manifest {
     pub database: StoredFile,
     /// Keys that are included in the backup.
     pub keys: Vec<StoredFile>,
-    /// Names of the master keys that are needed to decrypt the secrets.
+    /// Names of the master keys that are needed to decrypt the secrets, and to verify the audit log.
     pub master_keys: Vec<String>,
     /// Description of the master key's source on the server.
     pub master_key_source: String,

@@ -23,7 +23,16 @@ pub(super) async fn check_secrets(
 ) -> kitbag_database::Result<()> {
     let needed = kitbag_vault::master_key_names(database).await?;
     if needed.is_empty() && matches!(source, KeySource::File(path) if !path.exists()) {
-        report.notes.push("there are no secrets, and no master key yet".to_owned());
+        let sealing = database.audit_key_names().await?.join(", ");
+        if sealing.is_empty() {
+            report.notes.push("there are no secrets, and no master key yet".to_owned());
+        } else {
+            report.findings.push(Finding::new(
+                format!("there is no master key, and the audit log is sealed with {sealing}"),
+                "put the key in place before the server starts, or give this command the server's setting (--master-key); \
+                 a server without it makes a new one, and records in the log that its ends cannot be verified",
+            ));
+        }
         return Ok(());
     }
     match kitbag_vault::check_secrets(database, source).await {

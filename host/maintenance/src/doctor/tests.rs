@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use kitbag_base::sha256::Sha256;
+use kitbag_database::Scope;
+use kitbag_database::audit::{Act, Actor, Audit, Entry, append};
 use kitbag_knowledge::model::{DEFAULT_NAME, located};
 use kitbag_net::certificate::CertificateFiles;
 use kitbag_net::certificate::testing::Authority;
@@ -41,6 +43,7 @@ impl Scratch {
         let data = tempfile::tempdir().expect("a scratch directory");
         set_mode(data.path(), 0o700);
         let database = Database::open(data.path()).await.expect("a database");
+        let vault = Vault::open(database.clone(), KeySource::File(data.path().join("master-key"))).await;
         let digest = hex::encode(Sha256::digest("bytes"));
         let artifact = data.path().join("artifacts").join(&digest[..2]).join(&digest);
         let component = data.path().join("components").join(format!("{digest}.wasm"));
@@ -51,7 +54,6 @@ impl Scratch {
         for sql in [TOOLKIT, DOCUMENT, FILES] {
             database.execute(&sql.replace("{digest}", &digest)).await;
         }
-        let vault = Vault::open(database.clone(), KeySource::File(data.path().join("master-key"))).await;
         let slot = SecretSlot {
             user: "ana".to_owned(),
             toolkit: "books".to_owned(),
@@ -59,7 +61,7 @@ impl Scratch {
             name: "API_KEY".to_owned(),
         };
         Arc::new(vault.expect("it opens"))
-            .set(&kitbag_database::audit::Actor::server(), slot, &VALUE.into())
+            .set(&Actor::server(), slot, &VALUE.into())
             .await
             .expect("it can be set");
         ownership::restrict_permissions(data.path()).expect("it is ours");
@@ -78,9 +80,17 @@ impl Scratch {
             model: None,
             model_is_optional: true,
             free_disk_space: Some(1),
+            audit_retention: Duration::from_hours(24),
             certificate: None,
             depth: Depth::Full,
         }
+    }
+
+    async fn append_entry(&self) {
+        let mut transaction = self.database.begin(Scope::Audit).await.expect("nobody keeps the writer");
+        let by = Actor::server();
+        append(&mut transaction, &Entry::new(Act::SecretSet, &by)).await.expect("there is room");
+        transaction.commit().await.expect("there is room");
     }
 
     async fn examine(&self) -> Report {
@@ -192,6 +202,81 @@ async fn files_without_rows_are_found_once_they_cannot_be_on_their_way() {
             .remedy
             .contains("find out before you delete anything")
     );
+}
+
+#[tokio::test]
+async fn an_audit_log_that_somebody_has_changed_is_found_at_each_end_in_the_middle_and_all() {
+    for (change, words) in [
+        (
+            "DELETE FROM audit WHERE sequence > 2;
+             UPDATE audit_chains SET newest = 2, newest_hash = (SELECT hash FROM audit WHERE sequence = 2)",
+            "chain file: the record of its ends was changed",
+        ),
+        (
+            "UPDATE audit_chains SET removed = 2, removed_hash = (SELECT hash FROM audit WHERE sequence = 2);
+             DELETE FROM audit WHERE sequence <= 2",
+            "chain file: the record of its ends was changed",
+        ),
+        ("DELETE FROM audit WHERE sequence = 2", "chain file: the entries 2 to 2 were removed"),
+        (
+            "DELETE FROM audit; UPDATE audit_chains SET removed = newest, removed_hash = newest_hash",
+            "chain file: the record of its ends was changed",
+        ),
+        ("DELETE FROM audit; DELETE FROM audit_chains", "the list of chains was changed"),
+        (
+            "DELETE FROM audit; DELETE FROM audit_chains; DELETE FROM audit_log",
+            "the list of chains was removed",
+        ),
+    ] {
+        let scratch = Scratch::new().await;
+        for _ in 0..3 {
+            scratch.append_entry().await;
+        }
+        assert_eq!(scratch.examine().await.findings, []);
+
+        scratch.database.execute(change).await;
+
+        let finding = scratch.assert_finds("chains of the audit log are broken").await;
+        assert_eq!(finding.examples, [words], "{change}");
+        // Nor does what the server writes next hide it.
+        scratch.append_entry().await;
+        scratch.assert_finds("chains of the audit log are broken").await;
+    }
+}
+
+#[tokio::test]
+async fn entries_that_were_removed_before_their_time_are_found() {
+    let scratch = Scratch::new().await;
+    let audit = Arc::new(Audit::new(scratch.database.clone(), Duration::ZERO));
+
+    // A server whose setting was shorter than what this command is given.
+    audit.keep_removing();
+    while scratch.examine().await.findings.is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let found = scratch.assert_finds("removed younger than audit-retention: 1").await;
+    assert!(found.examples[0].starts_with("chain file: entries up to 1, the youngest of 2"), "{found:?}");
+    let short = Subject { audit_retention: Duration::ZERO, ..scratch.subject() };
+    assert_eq!(examine(&short, &mut |_, _, _| {}).await.expect("it can look").findings, []);
+}
+
+#[tokio::test]
+async fn an_audit_log_whose_key_is_not_at_hand_is_said_to_be_unverified() {
+    let scratch = Scratch::new().await;
+    let other = Subject { key_source: KeySource::Text(hex::encode([7; 32]).into()), ..scratch.subject() };
+
+    let report = examine(&other, &mut |_, _, _| {}).await.expect("it can look");
+
+    assert_finding(&report, "which is not at hand");
+    assert!(report.notes.iter().any(|note| note.contains("audit log were not verified")), "{report:?}");
+
+    scratch.database.execute("DELETE FROM secrets").await;
+    let report = examine(&other, &mut |_, _, _| {}).await.expect("it can look");
+    let found = assert_finding(&report, "chains of the audit log are broken");
+    assert!(found.examples.iter().all(|it| it.contains("is sealed with the master key")), "{found:?}");
+    fs::remove_file(scratch.path("master-key")).expect("it is ours");
+    scratch.assert_finds("there is no master key, and the audit log is sealed with").await;
 }
 
 #[tokio::test]

@@ -50,8 +50,8 @@ pub enum TransferError {
     /// The target's keys cannot be loaded to encrypt secrets again.
     #[error("cannot read the master keys of the new service: {0}")]
     MasterKeys(#[from] MasterKeyError),
-    /// The target lacks master keys of some secrets.
-    #[error("the new service was not given the master keys of all secrets")]
+    /// The target lacks master keys of some secrets, or of the audit log.
+    #[error("the new service was not given all master keys")]
     MissingKeys(Vec<String>),
     /// Files are missing or damaged.
     #[error("files are missing or damaged: {count}")]

@@ -3,7 +3,7 @@
 
 use kitbag_database::{Column, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value};
 use kitbag_identity::recorded_issuer;
-use kitbag_vault::{Resealing, SealedValue, SecretsCheck, check_secrets, master_key_names};
+use kitbag_vault::{Resealing, SealedValue, SecretsCheck, audit_keys, check_secrets, master_key_names};
 
 use super::store::all_users;
 use super::users::{UserIds, UserIdsError};
@@ -52,6 +52,7 @@ impl<'j> Plan<'j> {
         let has_secrets = !master_key_names(&source.database).await?.is_empty();
         let broken_secrets =
             if has_secrets { check_keys(source, target).await? } else { SecretsCheck::default() };
+        check_audit_keys(source, target).await?;
         let users = match users {
             Some(users) if has_secrets => Some((users, Some(Resealing::load(&target.keys).await?))),
             users => users.map(|users| (users, None)),
@@ -108,6 +109,21 @@ async fn check_keys(source: &Source, target: &Target) -> Result<SecretsCheck, Tr
     Err(TransferError::MissingKeys(
         missing.map(|(key, secrets)| format!("{key}, which seals {secrets} of them")).collect(),
     ))
+}
+
+/// Fails if the target's keys cannot verify the seals of the audit log: a server would record that as a fault.
+async fn check_audit_keys(source: &Source, target: &Target) -> Result<(), TransferError> {
+    let needed = source.database.audit_key_names().await?;
+    if needed.is_empty() {
+        return Ok(());
+    }
+    let keys = audit_keys(&target.keys).await?;
+    let missing: Vec<_> = needed.into_iter().filter(|name| !keys.has(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing.into_iter();
+    Err(TransferError::MissingKeys(missing.map(|key| format!("{key}, which seals the audit log")).collect()))
 }
 
 /// Seals a secret for the new id of its user. Does not change a secret that does not open.

@@ -31,6 +31,7 @@ const ROWS: &str = "
     INSERT INTO toolkit_publishers VALUES ('t', 'acme', 'k'), ('gone', 'acme', 'k');
     INSERT INTO publishers VALUES ('acme', x'3059', 'k', 'ben', 1);
     INSERT INTO spent_links VALUES (x'00ff', 4102444800);
+    INSERT INTO asked_calls VALUES ('c', 'ana', NULL, NULL, 4102444800), ('d', 'ben', 5, 'sealed', 4102444800);
     INSERT INTO user_config VALUES ('ana', 't', 'unit', '\"µ''\"'), ('ben', 't', 'unit', 'null');
     INSERT INTO hidden_tools VALUES ('ana', 't', ''), ('ben', 'knowledge', 'fetch');
     INSERT INTO code_tools VALUES ('ana', 't', 'add', 1), ('ben', 't', 'add', 2);

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
 use super::BoxBody;
-use super::connector::Stream;
+use super::connector::Connected;
 use super::pool::{Key, Pool};
 
 /// Maximum size of a response head, in bytes.
@@ -33,6 +33,7 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Connection {
     sender: SendRequest<BoxBody>,
     opened: Instant,
+    is_private: bool,
     _task: AbortOnDrop,
 }
 
@@ -46,20 +47,26 @@ impl Drop for AbortOnDrop {
 }
 
 impl Connection {
-    /// Starts HTTP/1.1 over `stream`, driven by a task on `runtime`.
-    pub(super) async fn over(stream: Stream, runtime: &Handle) -> Result<Self, hyper::Error> {
+    /// Starts HTTP/1.1 over a stream, driven by a task on `runtime`.
+    pub(super) async fn over(connected: Connected, runtime: &Handle) -> Result<Self, hyper::Error> {
+        let Connected { stream, is_private } = connected;
         let mut http = http1::Builder::new();
         http.max_buf_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
         let (sender, connection) = http.handshake(stream).await?;
         // An error is also reported to the pending request, if there is one.
         let task = runtime.spawn(async move { drop(connection.await) });
-        Ok(Self { sender, opened: Instant::now(), _task: AbortOnDrop(task.abort_handle()) })
+        Ok(Self { sender, opened: Instant::now(), is_private, _task: AbortOnDrop(task.abort_handle()) })
     }
 
     /// Whether the last request and its response are complete, and the server has kept the connection open
     /// and sent nothing more.
     pub(super) fn is_idle(&self) -> bool {
         self.sender.is_ready()
+    }
+
+    /// Whether the server is at a private address, as in [`Connected`].
+    pub(super) fn is_private(&self) -> bool {
+        self.is_private
     }
 
     pub(super) fn age(&self) -> Duration {

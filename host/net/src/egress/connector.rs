@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tower::Service;
 
-use super::guard::{AddressGuard, is_public};
+use super::guard::{AddressGuard, is_private, is_public};
 use super::nat64::Nat64;
 use super::proxy::Proxy;
 use super::resolver::{LookupError, Resolver};
@@ -36,6 +37,14 @@ const MAX_ADDRESSES: usize = 8;
 /// TCP or TLS stream for HTTP.
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
+/// An open stream.
+pub(super) struct Connected {
+    pub(super) stream: Stream,
+    /// Whether the server is at a private address. Unknown addresses, such as those of a name that the proxy
+    /// resolved, count as public.
+    pub(super) is_private: bool,
+}
+
 /// Opens connections: TLS over [`GuardedTcp`], under one deadline. Clones share the configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
@@ -46,12 +55,13 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Connects on behalf of `user`, whose share of name look-ups is used.
-    pub(super) async fn connect(&self, target: &Target, user: &Arc<str>) -> Result<Stream, EgressError> {
+    pub(super) async fn connect(&self, target: &Target, user: &Arc<str>) -> Result<Connected, EgressError> {
         let uri = target.apply(&Uri::default())?;
-        let tcp = OnBehalfOf { tcp: self.tcp.clone(), user: user.clone() };
+        let is_private = Arc::new(AtomicBool::new(false));
+        let tcp = OnBehalfOf { tcp: self.tcp.clone(), user: user.clone(), is_private: is_private.clone() };
         let connecting = HttpsConnector::from((tcp, self.tls.clone())).call(uri);
         match timeout(self.connect_timeout, connecting).await {
-            Ok(Ok(stream)) => Ok(stream),
+            Ok(Ok(stream)) => Ok(Connected { stream, is_private: is_private.load(Ordering::Relaxed) }),
             Ok(Err(error)) => Err(unbox_or_tls(error, target.authority())),
             Err(_elapsed) => Err(EgressError::Timeout { authority: target.authority() }),
         }
@@ -68,11 +78,12 @@ pub(super) struct GuardedTcp {
     pub(super) proxy: Option<Proxy>,
 }
 
-/// [`GuardedTcp`] with the user whose share of name look-ups is used.
+/// [`GuardedTcp`] with the user whose share of name look-ups is used. Sets `is_private` as in [`Connected`].
 #[derive(Clone)]
 struct OnBehalfOf {
     tcp: GuardedTcp,
     user: Arc<str>,
+    is_private: Arc<AtomicBool>,
 }
 
 impl Service<Uri> for OnBehalfOf {
@@ -85,12 +96,17 @@ impl Service<Uri> for OnBehalfOf {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let Self { tcp, user } = self.clone();
-        Box::pin(async move { open(&uri, &tcp, &user).await.map(TokioIo::new) })
+        let Self { tcp, user, is_private } = self.clone();
+        Box::pin(async move {
+            let (stream, at_private_address) = open(&uri, &tcp, &user).await?;
+            is_private.store(at_private_address, Ordering::Relaxed);
+            Ok(TokioIo::new(stream))
+        })
     }
 }
 
-async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream, EgressError> {
+/// Opens a connection, and returns whether the server is at a private address.
+async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<(TcpStream, bool), EgressError> {
     let host = uri.host().unwrap_or_default();
     let default_port = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
     let port = uri.port_u16().unwrap_or(default_port);
@@ -104,19 +120,24 @@ async fn open(uri: &Uri, tcp: &GuardedTcp, user: &Arc<str>) -> Result<TcpStream,
     let connecting = async {
         match (&tcp.proxy, addresses) {
             (Some(proxy), None) => {
-                proxy.connect_by_name(&format!("{host}:{port}")).await.map_err(io::Error::other)
+                let connected = proxy.connect_by_name(&format!("{host}:{port}")).await;
+                Ok((connected.map_err(io::Error::other)?, false))
             }
             (Some(proxy), Some(addresses)) => connect_by(proxy, &addresses, tcp).await,
-            (None, addresses) => connect_to_first(&addresses.unwrap_or_default()).await,
+            (None, addresses) => {
+                let stream = connect_to_first(&addresses.unwrap_or_default()).await?;
+                let address = stream.peer_addr()?.ip().to_canonical();
+                Ok((stream, is_private(address, &tcp.nat64.cached())))
+            }
         }
     };
-    let stream = connecting.await.map_err(|source| EgressError::Connect {
+    let (stream, is_private) = connecting.await.map_err(|source| EgressError::Connect {
         authority: uri.authority().map(ToString::to_string).unwrap_or_default(),
         source: Arc::new(source),
     })?;
     // Requests are written whole, so Nagle's algorithm only delays them. A failure here is harmless.
     stream.set_nodelay(true).ok();
-    Ok(stream)
+    Ok((stream, is_private))
 }
 
 /// Resolves a host to the addresses that the guard permits, with the port; at least one.
@@ -137,17 +158,22 @@ async fn addresses(
 
 /// Connects to the first address that accepts, one after the other, since a proxy is slow to refuse. Public
 /// addresses are reached through the proxy, others directly: they are in the server's own network.
-async fn connect_by(proxy: &Proxy, addresses: &[SocketAddr], tcp: &GuardedTcp) -> io::Result<TcpStream> {
+async fn connect_by(
+    proxy: &Proxy,
+    addresses: &[SocketAddr],
+    tcp: &GuardedTcp,
+) -> io::Result<(TcpStream, bool)> {
     let prefixes = tcp.nat64.cached();
     let mut last_error = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in addresses {
-        let connected = if is_public(address.ip().to_canonical(), &prefixes) {
+        let ip = address.ip().to_canonical();
+        let connected = if is_public(ip, &prefixes) {
             proxy.connect(*address).await.map_err(io::Error::other)
         } else {
             TcpStream::connect(address).await
         };
         match connected {
-            Ok(stream) => return Ok(stream),
+            Ok(stream) => return Ok((stream, is_private(ip, &prefixes))),
             Err(error) => last_error = error,
         }
     }

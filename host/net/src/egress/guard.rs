@@ -108,6 +108,21 @@ pub(super) fn is_public(address: IpAddr, nat64: &Prefixes) -> bool {
     }
 }
 
+/// Whether an address is certainly private; for a NAT64 address, whether the embedded IPv4 address is. An
+/// address about which too little is known is neither private nor [public](is_public).
+pub(super) fn is_private(address: IpAddr, nat64: &Prefixes) -> bool {
+    match address {
+        IpAddr::V4(address) => !is_public_v4(address),
+        IpAddr::V6(address) => {
+            let mut embedded = nat64.of(address).map(|(_, embedded)| embedded).peekable();
+            if embedded.peek().is_none() {
+                return !is_global_unicast(address);
+            }
+            embedded.all(|embedded| !is_public_v4(embedded))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

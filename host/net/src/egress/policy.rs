@@ -46,7 +46,8 @@ pub enum Policy {
         user: Arc<str>,
     },
     /// A URL that the operator configured, or that the operator's own identity provider named:
-    /// any host at any address. Never for a URL that a toolkit or a user can choose.
+    /// any host at any address. Never for a URL that a toolkit or a user can choose; for one that a
+    /// configured server chooses, [`LedBy`](super::LedBy) decides.
     Operator,
 }
 

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use super::connection::{Connection, ResponseBody};
 use super::connector::Connector;
 use super::hygiene;
+use super::led::FromPrivateAddress;
 use super::pool::{Key, Pool};
 use super::target::Target;
 use super::{BoxBody, BoxError, EgressError};
@@ -104,17 +105,20 @@ impl Client {
     }
 
     async fn connect(&self, key: &Key) -> Result<Connection, EgressError> {
-        let stream = self.connector.connect(&key.target, &key.policy.user()).await?;
-        let connection = Connection::over(stream, &self.runtime).await;
+        let connected = self.connector.connect(&key.target, &key.policy.user()).await?;
+        let connection = Connection::over(connected, &self.runtime).await;
         connection.map_err(|error| EgressError::from_http(error, &key.target))
     }
 
     fn streaming(
         &self,
-        response: Response<Incoming>,
+        mut response: Response<Incoming>,
         connection: Connection,
         key: Arc<Key>,
     ) -> Response<ResponseBody> {
+        if connection.is_private() {
+            response.extensions_mut().insert(FromPrivateAddress);
+        }
         let (pool, runtime) = (self.pool.clone(), self.runtime.clone());
         response.map(|incoming| ResponseBody::new(incoming, connection, key, pool, runtime))
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wasmparser::{Parser, Payload};
 
+use super::error::{beginning, malformed};
 use super::reference::ContentDigest;
 use super::{Reference, RegistryError};
 
@@ -76,8 +77,9 @@ impl Descriptor {
     /// Parses the digest. Fails if it is not a SHA-256 digest.
     pub(super) fn content_digest(&self) -> Result<ContentDigest, RegistryError> {
         let digest = self.digest.parse();
-        digest
-            .map_err(|why: &str| RegistryError::Unreadable(format!("{:?} of its layer: {why}", self.digest)))
+        digest.map_err(|why: &str| {
+            RegistryError::Unreadable(format!("{:?} of its layer: {why}", beginning(&self.digest)))
+        })
     }
 
     /// Signature annotation of the layer, unparsed.
@@ -101,8 +103,8 @@ pub(super) fn layer(
     manifest: &[u8],
     content_type: &str,
 ) -> Result<Descriptor, RegistryError> {
-    let manifest: Manifest = serde_json::from_slice(manifest)
-        .map_err(|error| RegistryError::Unreadable(format!("its manifest is none: {error}")))?;
+    let manifest: Manifest =
+        serde_json::from_slice(manifest).map_err(|error| malformed("its manifest", &error))?;
     let reference = reference.to_string();
     let kind = manifest.media_type.as_deref().unwrap_or(content_type);
     if let Some(manifests) =
@@ -111,12 +113,15 @@ pub(super) fn layer(
         return Err(RegistryError::Index { reference, count: manifests.len() });
     }
     if ![MANIFEST, DOCKER_MANIFEST].contains(&kind) {
-        return Err(RegistryError::NotComponent { reference, found: format!("it is of the type {kind:?}") });
+        return Err(RegistryError::NotComponent {
+            reference,
+            found: format!("it is of the type {:?}", beginning(kind)),
+        });
     }
     match manifest.layers.as_slice() {
         [layer] if [LAYER, OLD_LAYER].contains(&layer.media_type.as_str()) => Ok(layer.clone()),
         [layer] => {
-            let found = format!("its layer is of the type {:?}", layer.media_type);
+            let found = format!("its layer is of the type {:?}", beginning(&layer.media_type));
             Err(RegistryError::NotComponent { reference, found })
         }
         layers => {

@@ -14,7 +14,6 @@ use url::form_urlencoded::Serializer;
 use super::credential::{Credential, credential};
 use super::registry::{Credentials, Registry};
 use super::{RegistryError, answer};
-use crate::egress::Policy;
 
 /// Maximum size of a token response, in bytes.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
@@ -143,7 +142,8 @@ async fn token(
     };
     let request =
         request.map_err(|_| RegistryError::Unreadable(format!("{realm:?} is no URL of a service")))?;
-    let response = registry.egress().send_within(request, &Policy::Operator, registry.timeouts()).await?;
+    let response =
+        registry.egress().send_within(request, &registry.policy(&url), registry.timeouts()).await?;
     let status = response.status();
     if status.is_client_error() {
         return Err(match credential {

@@ -143,6 +143,19 @@ pub enum RegistryError {
     },
 }
 
+/// Error about a JSON document, without the values that `serde` quotes: another server may have sent them.
+pub(super) fn malformed(what: &str, error: &serde_json::Error) -> RegistryError {
+    let (line, column) = (error.line(), error.column());
+    RegistryError::Unreadable(format!(
+        "{what} is none: not the expected JSON at line {line}, column {column}"
+    ))
+}
+
+/// Returns the beginning of a media type or a digest, for a message.
+pub(super) fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(100)]
+}
+
 fn after_colon(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::authorization::Action;
+use super::error::malformed;
 use super::registry::{Registry, Wanted};
 use super::sending::AnsweredBy;
 use super::{PinnedReference, Reference, RegistryError, answer, artifact};
@@ -49,8 +50,8 @@ impl Registry<'_> {
             let next = next_page(&response);
             let patience = self.pace().patience;
             let body = answer::read(response, (self.host(), what), MAX_PAGE_BYTES, patience).await?;
-            let page: Page = serde_json::from_slice(&body)
-                .map_err(|error| RegistryError::Unreadable(format!("its list of tags is none: {error}")))?;
+            let page: Page =
+                serde_json::from_slice(&body).map_err(|error| malformed("its list of tags", &error))?;
             all.extend(page.tags.unwrap_or_default());
             match next {
                 Some(next) => place = next,
@@ -64,11 +65,10 @@ impl Registry<'_> {
 
 /// Returns the path of the next page, from the `Link` header; only the query of its URL is used.
 fn next_page<T>(response: &http::Response<T>) -> Option<String> {
-    let AnsweredBy(base) = response.extensions().get()?;
     let link = response.headers().get(header::LINK)?.to_str().ok()?;
     let (url, parameters) = link.strip_prefix('<')?.split_once('>')?;
     let is_next = parameters.replace([' ', '"'], "").split(';').any(|it| it.eq_ignore_ascii_case("rel=next"));
-    let url: Url = base.join(url).ok()?;
+    let url: Url = AnsweredBy::of(response).url.join(url).ok()?;
     let query = url.query().filter(|_| is_next)?;
     Some(format!("tags/list?{query}"))
 }

@@ -51,8 +51,7 @@ impl Registry<'_> {
         let begun = self.ask(&wanted(Method::POST, "blobs/uploads/".to_owned()), Action::Push).await?;
         let begun = self.expect(begun, StatusCode::ACCEPTED, what).await?;
         let location = begun.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let AnsweredBy(answered_by) = begun.extensions().get().expect("each answer says where it is from");
-        let mut place = resolve(answered_by, location.unwrap_or_default())?;
+        let mut place = resolve(&AnsweredBy::of(&begun).url, location.unwrap_or_default())?;
         place.query_pairs_mut().append_pair("digest", digest.as_str());
         let upload = Wanted {
             method: Method::PUT,

@@ -8,9 +8,9 @@ use super::answer::{self, Pace};
 use super::artifact::{self, ACCEPTED, SignatureText};
 use super::authorization::{Action, authorization};
 use super::reference::ContentDigest;
-use super::sending::{Sent, send_to};
+use super::sending::{AnsweredBy, parsed, send_to};
 use super::{PinnedReference, Reference, RegistryError};
-use crate::egress::{Egress, EgressError, ResponseBody, Timeouts};
+use crate::egress::{Egress, EgressError, LedBy, Policy, ResponseBody, Timeouts};
 
 /// Maximum size of a manifest, in bytes: the size that the specification asks registries to accept.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
@@ -23,11 +23,18 @@ const MAX_ERROR_CHARS: usize = 200;
 pub struct Registry<'e> {
     egress: &'e Egress,
     reference: Reference,
-    /// Base URL of the API that has responded; `None` before the first response.
-    base: Option<String>,
+    /// API that has responded; `None` before the first response.
+    api: Option<Api>,
     authorization: Option<HeaderValue>,
     pace: Pace,
     credentials: Credentials,
+}
+
+/// A registry's API.
+struct Api {
+    /// URL, without a trailing slash.
+    base: String,
+    led_by: LedBy,
 }
 
 /// Source of the credentials for registries that require authentication.
@@ -76,7 +83,7 @@ impl<'e> Registry<'e> {
     /// Creates a client of the reference's registry. Sends nothing yet.
     pub fn of(egress: &'e Egress, reference: Reference) -> Self {
         let (pace, credentials) = (Pace::default(), Credentials::Docker);
-        Self { egress, reference, base: None, authorization: None, pace, credentials }
+        Self { egress, reference, api: None, authorization: None, pace, credentials }
     }
 
     /// Disables credentials: only public repositories are accessible.
@@ -122,6 +129,12 @@ impl<'e> Registry<'e> {
             Credentials::Docker => RegistryError::NoCredentials { registry },
             Credentials::Nobody => RegistryError::NotPublic { registry },
         }
+    }
+
+    /// Policy of a request to a URL that the registry names.
+    pub(super) fn policy(&self, url: &url::Url) -> Policy {
+        let api = self.api.as_ref().expect("only a registry that has responded names URLs");
+        api.led_by.policy(url)
     }
 
     /// Whether the registry is on this machine (loopback).
@@ -180,18 +193,18 @@ impl<'e> Registry<'e> {
         wanted: &Wanted,
         action: Action,
     ) -> Result<Response<ResponseBody>, RegistryError> {
-        let Sent { response, is_own } = self.send(wanted).await?;
+        let response = self.send(wanted).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         // A redirect target must not receive the registry's credentials.
-        if !is_own {
+        if !AnsweredBy::of(&response).is_own {
             return Err(RegistryError::Unreadable(
                 "the place that it leads to asks for a sign-in".to_owned(),
             ));
         }
         self.authorization = Some(authorization(self, response.headers(), action).await?);
-        let Sent { response, .. } = self.send(wanted).await?;
+        let response = self.send(wanted).await?;
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Err(RegistryError::Refused { registry: self.host().to_owned() })
@@ -201,15 +214,18 @@ impl<'e> Registry<'e> {
     }
 
     /// Sends a request to the API, at the first base URL that responds.
-    async fn send(&mut self, wanted: &Wanted) -> Result<Sent, RegistryError> {
-        if let Some(base) = &self.base {
-            return Ok(self.send_to(base, wanted).await?);
+    async fn send(&mut self, wanted: &Wanted) -> Result<Response<ResponseBody>, RegistryError> {
+        if let Some(mut api) = self.api.take() {
+            let sent = self.send_to(&mut api, wanted).await;
+            self.api = Some(api);
+            return Ok(sent?);
         }
         let mut last_error = None;
         for base in self.reference.hosts() {
-            match self.send_to(&base, wanted).await {
+            let mut api = Api { led_by: LedBy::server_of(&parsed(&base)?), base };
+            match self.send_to(&mut api, wanted).await {
                 Ok(sent) => {
-                    self.base = Some(base);
+                    self.api = Some(api);
                     return Ok(sent);
                 }
                 // The server speaks TLS: no fallback to plain HTTP.
@@ -220,11 +236,12 @@ impl<'e> Registry<'e> {
         Err(last_error.expect("a registry has a URL").into())
     }
 
-    async fn send_to(&self, base: &str, wanted: &Wanted) -> Result<Sent, EgressError> {
+    async fn send_to(&self, api: &mut Api, wanted: &Wanted) -> Result<Response<ResponseBody>, EgressError> {
+        let Api { base, led_by } = api;
         let place = &wanted.place;
         let is_url = place.starts_with("http://") || place.starts_with("https://");
         let url = if is_url { place.clone() } else { format!("{base}/v2/{}/{place}", self.reference.name()) };
-        send_to(self.egress, (base, url), wanted, self.authorization.as_ref(), self.timeouts()).await
+        send_to(self.egress, (led_by, url), wanted, self.authorization.as_ref(), self.timeouts()).await
     }
 
     /// Returns the response if it has the expected status; otherwise an error.
@@ -241,11 +258,16 @@ impl<'e> Registry<'e> {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Err(RegistryError::Refused { registry: self.host().to_owned() })
             }
+            // Nothing is quoted of a server that the registry leads to.
+            _ if !AnsweredBy::of(&response).is_own => {
+                Err(RegistryError::Status { what, status, detail: String::new() })
+            }
             _ => {
                 let body =
                     answer::read(response, (self.host(), what), MAX_ERROR_BYTES, self.pace.patience).await;
                 let text = body.map(|body| String::from_utf8_lossy(&body).into_owned()).unwrap_or_default();
-                let detail = text.trim().chars().take(MAX_ERROR_CHARS).collect();
+                let text = text.trim().chars().take(MAX_ERROR_CHARS);
+                let detail = text.flat_map(char::escape_debug).collect();
                 Err(RegistryError::Status { what, status, detail })
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! Invariants:
 //! - `Authorization` is sent only to the registry's origin;
+//! - a registry at a public address leads to public addresses alone ([`LedBy`]);
 //! - plain HTTP is used only within this machine.
 
 use http::{HeaderValue, Request, Response, header};
@@ -11,44 +12,47 @@ use kitbag_base::redaction::Redactor;
 use url::Url;
 
 use super::registry::Wanted;
-use crate::egress::{Egress, EgressError, Policy, Redirects, Repeatable, ResponseBody, Step, Timeouts};
+use crate::egress::{Egress, EgressError, LedBy, Redirects, Repeatable, ResponseBody, Step, Timeouts};
 
-/// A response and its origin.
-pub(super) struct Sent {
-    /// Response, with the extension [`AnsweredBy`] unless the request had a body.
-    pub(super) response: Response<ResponseBody>,
+/// Response extension: the server that has answered, after redirects.
+#[derive(Clone)]
+pub(super) struct AnsweredBy {
+    pub(super) url: Url,
     /// Whether the response is from the registry's origin, not from a redirect target.
     pub(super) is_own: bool,
 }
 
-/// URL of a response, after redirects.
-#[derive(Clone)]
-pub(super) struct AnsweredBy(pub(super) Url);
+impl AnsweredBy {
+    /// Returns the extension of a response of [`send_to`].
+    pub(super) fn of<T>(response: &Response<T>) -> &Self {
+        response.extensions().get().expect("each response of a registry has the extension")
+    }
+}
 
 /// Sends a request to a URL; follows redirects unless it has a body. `authorization` is sent only to the
-/// origin of `base`.
+/// registry's origin. The response has the extension [`AnsweredBy`].
 pub(super) async fn send_to(
     egress: &Egress,
-    (base, url): (&str, String),
+    (registry, url): (&mut LedBy, String),
     wanted: &Wanted,
     authorization: Option<&HeaderValue>,
     timeouts: Timeouts,
-) -> Result<Sent, EgressError> {
+) -> Result<Response<ResponseBody>, EgressError> {
     let Wanted { method, headers, body, .. } = wanted;
     let malformed = |_| EgressError::InvalidRequest { reason: "the registry names a place that is no URL" };
-    let is_own = is_below(&parsed(&url)?, base);
-    let mut request = Request::builder().method(method).uri(url);
+    let url = parsed(&url)?;
+    let mut request = Request::builder().method(method).uri(url.as_str());
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    if let Some(authorization) = authorization.filter(|_| is_own) {
+    if let Some(authorization) = authorization.filter(|_| registry.is_at(&url)) {
         request = request.header(header::AUTHORIZATION, authorization);
     }
     let request = request.body(Full::new(body.clone())).map_err(malformed)?;
     if !body.is_empty() {
         // Without `timeouts`: the response comes only after the upload.
-        let response = egress.send(request, &Policy::Operator).await?;
-        return Ok(Sent { response, is_own });
+        let response = egress.send(request, &registry.policy(&url)).await?;
+        return Ok(answered(response, url, registry));
     }
     let (mut request, mut redirects) = (Repeatable::new(request)?, Redirects::default());
     loop {
@@ -58,21 +62,22 @@ pub(super) async fn send_to(
             let authority = url.authority().to_owned();
             return Err(EgressError::Redirect { authority, reason: "it is another machine, without TLS" });
         }
-        let mut response = egress.send_within(next, &Policy::Operator, timeouts).await?;
+        let response = egress.send_within(next, &registry.policy(&url), timeouts).await?;
+        let response = answered(response, url, registry);
         if redirects.step(&mut request, &response, &Redactor::default())? == Step::Answer {
-            let is_own = is_below(&url, base);
-            response.extensions_mut().insert(AnsweredBy(url));
-            return Ok(Sent { response, is_own });
+            return Ok(response);
         }
     }
 }
 
-fn parsed(url: &str) -> Result<Url, EgressError> {
+pub(super) fn parsed(url: &str) -> Result<Url, EgressError> {
     let reason = "the registry names a place that is no URL";
     Url::parse(url).map_err(|_| EgressError::InvalidRequest { reason })
 }
 
-/// Whether a URL has the origin (scheme, host and port) of `base`.
-fn is_below(url: &Url, base: &str) -> bool {
-    Url::parse(base).is_ok_and(|base| base.origin() == url.origin())
+fn answered(mut response: Response<ResponseBody>, url: Url, registry: &mut LedBy) -> Response<ResponseBody> {
+    registry.observe(&url, &response);
+    let is_own = registry.is_at(&url);
+    response.extensions_mut().insert(AnsweredBy { url, is_own });
+    response
 }

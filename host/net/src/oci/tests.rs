@@ -1,5 +1,6 @@
 //! Registries with slow, endless or inconsistent responses. `tests/spec/registries.rs` uses a real registry.
 
+mod led;
 mod places;
 mod tags;
 

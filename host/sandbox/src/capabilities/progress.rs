@@ -25,8 +25,9 @@ pub struct ProgressReport {
 /// Channel that receives progress reports.
 pub type ProgressListener = mpsc::Sender<ProgressReport>;
 
-/// Maximum length of a message, in bytes; a longer one is cut.
-pub const MAX_MESSAGE_BYTES: usize = 1024;
+/// Maximum length of a message, in bytes; a longer one is cut. Clients get less of it, after redaction: a part
+/// of a secret before a cut would not be found.
+pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
 /// Minimum time between two reports; a report that comes sooner is dropped.
 const MIN_INTERVAL: Duration = Duration::from_millis(25);

@@ -104,6 +104,14 @@ impl Callee {
         }
     }
 
+    /// Returns the SHA-256 of the toolkit's component; empty for the server's own tools.
+    pub fn digest(&self) -> &str {
+        match self {
+            Self::Toolkit(Tool { toolkit, .. }) | Self::Offer(Offer { toolkit, .. }) => toolkit.digest(),
+            Self::Own(_) | Self::Code(_) => "",
+        }
+    }
+
     /// Returns the callee's name in records; for a tool, the tool's name.
     pub fn record_name(&self) -> Cow<'_, str> {
         match self {
@@ -171,8 +179,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Converts a call to the guest's parameters: the target, and the arguments as a JSON object.
-pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, String) {
+/// Converts a call to the guest's parameters: the target, and the arguments, an object.
+pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, Value) {
     let name = offer.name().to_owned();
     let target = match &offer.kind {
         OfferKind::Prompt(_) => Target::Prompt(name),
@@ -187,7 +195,7 @@ pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, String) {
             Target::Completion { subject, argument: argument.clone(), value }
         }
     };
-    (target, arguments.to_string())
+    (target, arguments)
 }
 
 /// Calls a built-in tool of the server. The report is like one of the sandbox.

@@ -7,18 +7,15 @@
 //! continues for long after its caller has stopped waiting.
 
 use std::io;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use kitbag_base::tasks::{give_way, processor_time};
-use kitbag_base::turns::Turns;
+use kitbag_base::workers::Workers;
 use kitbag_manifest::schema::{self, Budget, Exceeded, Schema};
 use kitbag_sandbox::Ended;
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::reply::{Failure, Structured};
@@ -35,10 +32,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs schema checks.
 pub(super) struct Checks {
-    /// Runtime of which only the blocking threads are used. `None` only during `drop`.
-    threads: Option<Runtime>,
-    /// Queue for the pool, one check at a time for each user.
-    turns: Turns,
+    /// The pool. Not that of other work, because a check may take [`MAX_CPU_TIME`].
+    pool: Workers,
 }
 
 /// The result of a check.
@@ -55,13 +50,7 @@ pub(super) enum Checked {
 impl Checks {
     /// Creates the pool. Its threads are started on demand.
     pub(super) fn start() -> io::Result<Self> {
-        let threads = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
-        let runtime = Builder::new_current_thread()
-            .max_blocking_threads(threads)
-            .thread_name("schema-checks")
-            .on_thread_start(give_way)
-            .build()?;
-        Ok(Self { threads: Some(runtime), turns: Turns::new(threads, 1) })
+        Ok(Self { pool: Workers::start("schema-checks", give_way)? })
     }
 
     /// Checks a value for a call of `user`.
@@ -78,16 +67,16 @@ impl Checks {
         }
     }
 
-    /// Checks the structured value of a result against `output`, if both exist.
+    /// Takes the structured value out of a result, and checks it against `output`, if both exist.
     pub(super) async fn structured(
         &self,
         user: &str,
-        ended: &Ended,
+        ended: &mut Ended,
         output: Option<&Arc<Schema>>,
     ) -> Structured {
         let (Ended::Returned(result), Some(schema)) = (ended, output) else { return Structured::Absent };
-        let Some(json) = &result.structured else { return Structured::Absent };
-        let value = match schema::parse(json) {
+        let Some(json) = result.structured.take() else { return Structured::Absent };
+        let value = match self.pool.run(user, json.len(), move || schema::parse(&json)).await {
             Ok(value) => value,
             Err(violation) => return Structured::Refused(Failure::output_mismatch(&[violation])),
         };
@@ -102,38 +91,16 @@ impl Checks {
         let schema = schema.clone();
         let wanted = StopOnDrop(Arc::new(AtomicBool::new(true)));
         let is_wanted = wanted.0.clone();
-        let check = async {
-            let turn = self.turns.take(user).await;
-            let check = move || {
-                // Released when the check has ended, even if the caller no longer waits for it.
-                let _turn = turn;
-                let started = processor_time();
-                let budget = Budget::whole().until(move || {
-                    !is_wanted.load(Ordering::Relaxed)
-                        || processor_time().saturating_sub(started) > MAX_CPU_TIME
-                });
-                Checked::of(schema.violations_within(&value, &budget), value)
-            };
-            let threads = self.threads.as_ref().expect("only `drop` takes the threads");
-            match threads.spawn_blocking(check).await {
-                Ok(checked) => checked,
-                Err(error) => match error.try_into_panic() {
-                    Ok(panic) => resume_unwind(panic),
-                    Err(_cancelled) => Checked::TimedOut,
-                },
-            }
-        };
+        let check = self.pool.run_in_turn(user, move || {
+            let started = processor_time();
+            let budget = Budget::whole().until(move || {
+                !is_wanted.load(Ordering::Relaxed) || processor_time().saturating_sub(started) > MAX_CPU_TIME
+            });
+            Checked::of(schema.violations_within(&value, &budget), value)
+        });
         let checked = timeout(CHECK_TIMEOUT, check).await;
         drop(wanted);
         checked.unwrap_or(Checked::TimedOut)
-    }
-}
-
-impl Drop for Checks {
-    fn drop(&mut self) {
-        if let Some(threads) = self.threads.take() {
-            threads.shutdown_background();
-        }
     }
 }
 
@@ -244,7 +211,7 @@ mod tests {
         let abandoned = timeout(Duration::from_millis(1), checks.check_on_pool("ana", &schema, tags("a99x")))
             .await
             .is_err();
-        let turn = timeout(Duration::from_mins(1), checks.turns.take("ana")).await;
+        let turn = timeout(Duration::from_mins(1), checks.pool.run_in_turn("ana", || ())).await;
 
         assert!(turn.is_ok(), "abandoned: {abandoned}");
     }
@@ -256,7 +223,7 @@ mod tests {
 
     async fn reply_to(structured: Option<&str>, output: Option<&Arc<Schema>>) -> Reply {
         let mut ended = returned(structured);
-        let structured = checks().structured("ana", &ended, output).await;
+        let structured = checks().structured("ana", &mut ended, output).await;
         reply::from(&mut ended, structured)
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use kitbag_base::memory::Shortage;
 use kitbag_base::metrics::Metrics;
+use kitbag_base::workers::Workers;
 use kitbag_identity::Caller;
 use kitbag_net::traces::Span;
 use kitbag_sandbox::contract::{CallError, ToolError};
@@ -32,6 +33,7 @@ const MAX_DATA_BYTES: usize = 64 << 10;
 pub(super) struct Recording<'a> {
     invocations: &'a Arc<Invocations>,
     metrics: &'a Metrics,
+    workers: &'a Workers,
     tool: &'a Callee,
     caller: &'a Caller,
     /// Id of the run of code that makes the call, if any.
@@ -48,8 +50,7 @@ pub(super) struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     pub(super) fn start(
-        invocations: &'a Arc<Invocations>,
-        metrics: &'a Metrics,
+        (invocations, metrics, workers): (&'a Arc<Invocations>, &'a Metrics, &'a Workers),
         (tool, caller): (&'a Callee, &'a Caller),
         run: Option<Arc<str>>,
         span: Span,
@@ -59,6 +60,7 @@ impl<'a> Recording<'a> {
         Self {
             invocations,
             metrics,
+            workers,
             tool,
             caller,
             run,
@@ -134,7 +136,10 @@ impl Drop for Recording<'_> {
             in_log.in_scope(|| write(&invocations, record));
         };
         match Handle::try_current() {
-            Ok(runtime) if is_large => drop(runtime.spawn_blocking(finish)),
+            Ok(runtime) if is_large => {
+                let (workers, user) = (self.workers.clone(), self.caller.user_id.clone());
+                drop(runtime.spawn(async move { workers.run_in_turn(&user, finish).await }));
+            }
             _ => finish(),
         }
     }
@@ -159,7 +164,10 @@ pub(super) fn conclude(
     result_size: usize,
     structured: Structured,
 ) -> (Reply, Conclusion) {
-    let reply = reply::from(&mut report.ended, structured);
+    let mut reply = reply::from(&mut report.ended, structured);
+    if let Reply::Success(success) = &mut reply {
+        success.bytes = result_size;
+    }
     let (outcome, limit) = outcome(&report.ended, &reply);
     let (detail, data) = log_detail(&report.ended, &reply);
     let Report { log: transcript, usage, .. } = report;
@@ -206,7 +214,7 @@ fn log_detail(ended: &Ended, reply: &Reply) -> (Option<String>, Option<Box<serde
             _,
         ) => (Some(truncated(text, MAX_DETAIL_BYTES)), None),
         (Ended::Returned(_), Reply::Failure(failure)) => {
-            (Some(truncated(&failure.error, MAX_DETAIL_BYTES)), None)
+            (Some(truncated(&failure.envelope.error, MAX_DETAIL_BYTES)), None)
         }
         (Ended::Asked(_, question), _) => (Some(truncated(&question.message, MAX_DETAIL_BYTES)), None),
         (Ended::Returned(_), Reply::Success(_)) | (Ended::Faulted(_), _) => (None, None),
@@ -240,6 +248,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
+    use kitbag_base::tasks::take_a_share;
     use kitbag_database::peers::Hints;
     use kitbag_identity::TokenProfile;
 
@@ -266,10 +275,11 @@ mod tests {
         };
 
         let metrics = Metrics::default();
-        drop(Recording::start(&invocations, &metrics, (&tool, &caller), None, Span::default()));
+        let workers = Workers::start("worker", take_a_share).expect("there are threads");
+        let parts = (&invocations, &metrics, &workers);
+        drop(Recording::start(parts, (&tool, &caller), None, Span::default()));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _recording =
-                Recording::start(&invocations, &metrics, (&tool, &caller), None, Span::default());
+            let _recording = Recording::start(parts, (&tool, &caller), None, Span::default());
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

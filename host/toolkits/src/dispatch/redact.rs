@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kitbag_base::redaction::Redactor;
-use kitbag_base::tasks::off_thread;
+use kitbag_base::workers::{INLINE_BYTES, Workers};
 use kitbag_manifest::question::Question;
 use kitbag_sandbox::capabilities::progress::ProgressReport;
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
@@ -16,20 +16,22 @@ use kitbag_sandbox::{Ended, Fault, Report};
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 
-/// Maximum size of output that is redacted on the current thread, in bytes. Larger output is redacted on a
-/// blocking thread.
-const MAX_INLINE_BYTES: usize = 64 << 10;
+/// Maximum length of the message of a progress report, in bytes; a longer one is cut.
+const MAX_PROGRESS_BYTES: usize = 1024;
 
 /// Redacts the caller's secrets, and the tokens that the host has attached, in a report.
-pub(super) async fn report(report: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
+pub(super) async fn report(
+    (workers, user): (&Workers, &str),
+    report: Report,
+    secrets: &Arc<UserSecrets>,
+    tokens: &AttachedTokens,
+) -> Report {
     let redactor = tokens.redactor_with(secrets);
     if redactor.is_empty() {
         return report;
     }
-    if size_of_end(&report.ended) + size(&report.log) <= MAX_INLINE_BYTES {
-        return clean(report, &redactor);
-    }
-    off_thread(move || clean(report, &redactor)).await
+    let bytes = size_of_end(&report.ended) + size(&report.log);
+    workers.run(user, bytes, move || clean(report, &redactor)).await
 }
 
 fn clean(mut report: Report, redactor: &Redactor) -> Report {
@@ -45,18 +47,22 @@ pub(super) fn cancelled_log(written: &mut Transcript, secrets: &UserSecrets, tok
 
 /// Whether redaction takes too long for a thread that serves requests.
 pub(super) fn is_large(written: &Transcript) -> bool {
-    size(written) > MAX_INLINE_BYTES
+    size(written) > INLINE_BYTES
 }
 
 /// Redacts one text of a reply.
-pub(super) async fn text(mut text: String, secrets: &Arc<UserSecrets>) -> String {
+pub(super) async fn text(
+    (workers, user): (&Workers, &str),
+    mut text: String,
+    secrets: &Arc<UserSecrets>,
+) -> String {
     let secrets = secrets.clone();
-    let is_large = text.len() > MAX_INLINE_BYTES;
+    let bytes = text.len();
     let clean = move || {
         secrets.redactor().redact_string(&mut text);
         text
     };
-    if is_large { off_thread(clean).await } else { clean() }
+    workers.run(user, bytes, clean).await
 }
 
 fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
@@ -75,6 +81,9 @@ pub(super) fn progress(
 ) -> Option<ProgressReport> {
     let redactor = tokens.redactor_with(secrets);
     optional(&redactor, &mut report.message);
+    if let Some(message) = &mut report.message {
+        message.truncate(message.floor_char_boundary(MAX_PROGRESS_BYTES));
+    }
     report.total = report.total.filter(|total| !redactor.is_in_number(total));
     Some(report).filter(|report| !redactor.is_in_number(&report.progress))
 }
@@ -155,6 +164,7 @@ mod tests {
     use std::collections::HashMap;
     use std::time::Duration;
 
+    use kitbag_base::tasks::take_a_share;
     use kitbag_manifest::content::{
         Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, PromptMessage, ResourceBody,
         ResourceLink,
@@ -171,6 +181,11 @@ mod tests {
         let value = || SecretString::from(SECRET);
         let secrets = UserSecrets::of(HashMap::from([(("books".to_owned(), "KEY".to_owned()), value())]));
         [(Arc::new(secrets), AttachedTokens::default()), (Arc::default(), AttachedTokens::of(value()))]
+    }
+
+    async fn redacted(given: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
+        let workers = Workers::start("worker", take_a_share).expect("threads can be started");
+        report((&workers, "ana"), given, secrets, tokens).await
     }
 
     fn report_of(ended: Ended, logged: &str) -> Report {
@@ -207,7 +222,7 @@ mod tests {
     #[tokio::test]
     async fn no_part_of_a_result_keeps_a_secret_however_large_it_is() {
         for (padding, (secrets, tokens)) in
-            [0, MAX_INLINE_BYTES].into_iter().flat_map(|it| sources().map(|of| (it, of)))
+            [0, INLINE_BYTES].into_iter().flat_map(|it| sources().map(|of| (it, of)))
         {
             let text = format!("{}{SECRET}", "-".repeat(padding));
             let structured = Some(format!(r#"{{"a":"{SECRET}"}}"#));
@@ -216,7 +231,7 @@ mod tests {
             let messages = messages.chain(blocks).collect();
             let result = ToolResult { text, structured, content: contents(), messages };
 
-            let clean = report(report_of(Ended::Returned(result), SECRET), &secrets, &tokens).await;
+            let clean = redacted(report_of(Ended::Returned(result), SECRET), &secrets, &tokens).await;
 
             let Ended::Returned(result) = &clean.ended else { panic!("it was a result") };
             let shown = format!("{:?} {:?} {:?}", result.text, result.structured, clean.log);
@@ -254,6 +269,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_message_that_is_cut_keeps_no_part_of_a_secret() {
+        for (secrets, tokens) in sources() {
+            for before in MAX_PROGRESS_BYTES - SECRET.len()..MAX_PROGRESS_BYTES {
+                let message =
+                    Some(format!("{}{SECRET}{}", "-".repeat(before), "é".repeat(MAX_PROGRESS_BYTES)));
+                let report = ProgressReport { progress: 1.0, total: None, message };
+
+                let told = progress(report, &secrets, &tokens).expect("its progress is no secret");
+
+                let message = told.message.expect("a message");
+                let expected = format!("{}[redacted]{}", "-".repeat(before), "é".repeat(MAX_PROGRESS_BYTES));
+                assert!(
+                    expected.starts_with(&message) && MAX_PROGRESS_BYTES - message.len() < 2,
+                    "{message}"
+                );
+            }
+        }
+    }
+
     #[tokio::test]
     async fn numbers_keep_no_secret() {
         let secrets = Arc::new(UserSecrets::of(HashMap::from([(
@@ -265,7 +300,7 @@ mod tests {
         let content = vec![ContentBlock::new(link).priority(48_151_623.0)];
         let result = ToolResult { content, ..ToolResult::default() };
 
-        let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
+        let clean = redacted(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
 
         let Ended::Returned(ToolResult { content, .. }) = &clean.ended else { panic!("it was a result") };
         assert_eq!(content, &[ContentBlock::new(ResourceLink::new("a:b", "b"))]);
@@ -292,7 +327,7 @@ mod tests {
         let tokens = AttachedTokens::of("beta-gamma".into());
         let result = ToolResult { text: "alpha-beta-gamma".to_owned(), ..ToolResult::default() };
 
-        let clean = report(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
+        let clean = redacted(report_of(Ended::Returned(result), ""), &secrets, &tokens).await;
 
         let Ended::Returned(ToolResult { text, .. }) = &clean.ended else { panic!("it was a result") };
         assert_eq!(text, "[redacted]");

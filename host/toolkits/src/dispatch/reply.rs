@@ -1,7 +1,6 @@
 //! The reply to a call: the result, or the error envelope of the specification.
 
 use std::mem::take;
-use std::ops::{Deref, DerefMut};
 
 use kitbag_base::memory::Shortage;
 use kitbag_manifest::content::{self, ContentBlock, PromptMessage};
@@ -29,6 +28,14 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// Size of what the caller gets, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Success(success) => success.bytes,
+            Self::Failure(failure) => failure.envelope.error.len(),
+        }
+    }
+
     /// Cuts the text to `max_bytes` bytes.
     pub(super) fn cut_to(&mut self, max_bytes: usize) {
         let text = match self {
@@ -63,6 +70,8 @@ pub struct Success {
     pub content: Vec<ContentBlock>,
     /// Messages of a prompt.
     pub messages: Vec<PromptMessage>,
+    /// Size of the handler's result in bytes, with the structured value as JSON.
+    pub bytes: usize,
 }
 
 /// The error envelope that clients and both SDKs use, with additional information for the host.
@@ -71,6 +80,9 @@ pub struct Success {
 pub struct Failure {
     /// The envelope.
     pub envelope: reply::Failure,
+    /// Violations of the input schema, each as `pointer: message`. The envelope's text lists them too.
+    #[serde(skip)]
+    pub violations: Vec<String>,
     /// Missing secrets that caused the failure. Not part of the envelope.
     #[serde(skip)]
     pub missing_secrets: Vec<String>,
@@ -92,26 +104,13 @@ impl From<reply::Failure> for Failure {
     fn from(envelope: reply::Failure) -> Self {
         Self {
             envelope,
+            violations: Vec::new(),
             missing_secrets: Vec::new(),
             needs_account: false,
             retry_after: None,
             needs_consent: false,
             question: None,
         }
-    }
-}
-
-impl Deref for Failure {
-    type Target = reply::Failure;
-
-    fn deref(&self) -> &reply::Failure {
-        &self.envelope
-    }
-}
-
-impl DerefMut for Failure {
-    fn deref_mut(&mut self) -> &mut reply::Failure {
-        &mut self.envelope
     }
 }
 
@@ -178,8 +177,9 @@ impl Failure {
         reply::Failure::output_mismatch(violations).into()
     }
 
-    pub(super) fn invalid_params(violations: &[String]) -> Self {
-        reply::Failure::invalid_params(violations).into()
+    pub(super) fn invalid_params(violations: Vec<String>) -> Self {
+        let envelope = reply::Failure::invalid_params(&violations);
+        Self { violations, ..envelope.into() }
     }
 }
 
@@ -202,7 +202,7 @@ pub(super) fn from(ended: &mut Ended, structured: Structured) -> Reply {
             reply::Failure::tool_error(error.message.clone()).retryable(error.retryable).into(),
         ),
         Ended::Refused(CallError::InvalidParams(message)) => {
-            Reply::Failure(Failure::invalid_params(std::slice::from_ref(message)))
+            Reply::Failure(Failure::invalid_params(vec![message.clone()]))
         }
         Ended::Refused(CallError::Failure(_)) => Reply::Failure(reply::Failure::of_handler().into()),
         Ended::Asked(id, question) => Reply::Failure(Failure::asks(id.clone(), question.clone())),
@@ -242,7 +242,7 @@ fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
         return Reply::Failure(reply::Failure::invalid_content(&problem).into());
     }
     let ToolResult { text, content, messages, .. } = take(result);
-    Reply::Success(Success { text, structured, content, messages })
+    Reply::Success(Success { text, structured, content, messages, ..Success::default() })
 }
 
 fn stopped(fault: &Fault) -> reply::Failure {
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(success.content, content(0.5));
         let Reply::Failure(failure) = reply(content(2.0)) else { panic!("its priority is too large") };
         assert_eq!(
-            failure.error,
+            failure.envelope.error,
             "The tool's result is not valid: content[0].annotations.priority: must be a number from 0 to 1"
         );
     }
@@ -341,7 +341,7 @@ mod tests {
             Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
             Ended::Faulted(Fault::Trap("wasm backtrace".into())),
         ] {
-            assert_eq!(*failure(hidden), reply::Failure::of_handler());
+            assert_eq!(failure(hidden).envelope, reply::Failure::of_handler());
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Sign-in errors: JSON for clients, HTML pages for people.
 
-use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kitbag_identity::{AuthorizeError, EndpointError, ErrorCode, OAuthError};
 use serde_json::json;
 use tracing::{debug, error};
 
+use crate::json::Json;
 use crate::{oauth, pages};
 
 /// Error of an endpoint that clients call: JSON (RFC 6749, section 5.2; RFC 7591, section 3.2.2).

@@ -24,6 +24,13 @@ const MAX_OPERATIONS: usize = 10;
 /// Maximum number of directives on a selection.
 const MAX_DIRECTIVES: usize = 4;
 
+/// Maximum cost of introspection: the schema four times, or sixty types.
+const MAX_INTROSPECTION: usize = 3000;
+/// Cost of the whole schema, as tools ask for it: some thousand values.
+const SCHEMA_COST: usize = 750;
+/// Cost of one type of the schema.
+const TYPE_COST: usize = 50;
+
 /// Parses a query and checks its size.
 pub(super) fn parse(query: &str) -> Result<ExecutableDocument, ServerError> {
     if nesting(query) > DEEPEST_BRACKETS {
@@ -39,11 +46,12 @@ fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
         return Err(limit(format!("A document may have at most {MAX_OPERATIONS} operations.")));
     }
     let mut measured = Measured { document, fragments: HashMap::new() };
-    let mut fields = 0_usize;
+    let (mut fields, mut introspection) = (0_usize, 0_usize);
     for (_, operation) in document.operations.iter() {
         check_directives(operation.node.directives.len())?;
         let size = measured.size(&operation.node.selection_set.node)?;
         fields = fields.saturating_add(size.fields);
+        introspection = introspection.saturating_add(size.introspection);
         check_depth(size.depth)?;
     }
     // Unused fragments are measured as well: the library validates them.
@@ -53,6 +61,7 @@ fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
         check_depth(size.depth)?;
         check_fields(size.fields)?;
     }
+    check_introspection(introspection)?;
     check_fields(fields)
 }
 
@@ -60,12 +69,17 @@ fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
 struct Size {
     fields: usize,
     depth: usize,
+    /// Cost of introspection.
+    introspection: usize,
 }
 
 impl Size {
     fn and(self, other: Self) -> Self {
-        let fields = self.fields.saturating_add(other.fields);
-        Self { fields, depth: self.depth.max(other.depth) }
+        Self {
+            fields: self.fields.saturating_add(other.fields),
+            depth: self.depth.max(other.depth),
+            introspection: self.introspection.saturating_add(other.introspection),
+        }
     }
 }
 
@@ -82,11 +96,17 @@ impl<'a> Measured<'a> {
         for selection in &set.items {
             check_directives(selection.node.directives().len())?;
             let inner = match &selection.node {
-                Selection::Field(field) => self.size(&field.node.selection_set.node)?,
+                Selection::Field(field) => {
+                    let inner = self.size(&field.node.selection_set.node)?;
+                    inner.and(Size {
+                        introspection: introspection_cost(&field.node.name.node),
+                        ..Size::default()
+                    })
+                }
                 Selection::InlineFragment(fragment) => self.size(&fragment.node.selection_set.node)?,
                 Selection::FragmentSpread(spread) => self.fragment(&spread.node.fragment_name.node)?,
             };
-            size = size.and(Size { fields: inner.fields.saturating_add(1), depth: inner.depth + 1 });
+            size = size.and(Size { fields: inner.fields.saturating_add(1), depth: inner.depth + 1, ..inner });
         }
         Ok(size)
     }
@@ -127,6 +147,25 @@ fn check_fields(fields: usize) -> Result<(), ServerError> {
     } else {
         Ok(())
     }
+}
+
+/// Cost of a field that reads the schema; the library has none for these.
+fn introspection_cost(name: &Name) -> usize {
+    match name.as_str() {
+        "__schema" => SCHEMA_COST,
+        "__type" => TYPE_COST,
+        _ => 0,
+    }
+}
+
+fn check_introspection(cost: usize) -> Result<(), ServerError> {
+    if cost > MAX_INTROSPECTION {
+        return Err(limit(format!(
+            "Reading the schema costs {cost}, and a request may spend {MAX_INTROSPECTION} on that: {SCHEMA_COST} for each \
+             __schema, {TYPE_COST} for each __type. Ask for less of it at a time."
+        )));
+    }
+    Ok(())
 }
 
 fn check_directives(count: usize) -> Result<(), ServerError> {
@@ -280,6 +319,25 @@ mod tests {
             write!(chain, " fragment f{level} on Query {{ ...f{} }}", level + 1).expect("a string");
         }
         assert_eq!(refusal(&chain), "\"LIMIT\": A query may be at most 20 levels deep.");
+    }
+
+    #[test]
+    fn introspection_has_its_price_also_in_fragments() {
+        let aliases = |count: usize, field: &str| {
+            (0..count).map(|it| format!("a{it}: {field} ")).collect::<Vec<_>>().concat()
+        };
+        let (schema, kind) = ("__schema { types { name } }", "__type(name: \"Query\") { name }");
+
+        assert!(parse(&format!("{{ {} }}", aliases(4, schema))).is_ok());
+        assert!(parse(&format!("{{ {} }}", aliases(60, kind))).is_ok());
+        for many in [
+            format!("{{ {} }}", aliases(5, schema)),
+            format!("{{ {} }}", aliases(61, kind)),
+            format!("{{ {}{} }}", aliases(4, schema), kind),
+            format!("{{ ...f ...f ...f ...f ...f }} fragment f on Query {{ {schema} }}"),
+        ] {
+            assert!(refusal(&many).starts_with("\"LIMIT\": Reading the schema costs"), "{many}");
+        }
     }
 
     #[test]

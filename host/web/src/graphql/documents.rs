@@ -294,7 +294,21 @@ pub(super) struct SearchResults {
     results: Vec<SearchResult>,
     /// How they were found.
     mode: SearchMode,
+    /// How many documents are found by their meaning too; null where the mode is words alone.
+    coverage: Option<SearchCoverage>,
+    /// Whether the best one is likely to be about what was asked. False: the nearest are listed, but probably do not
+    /// answer it.
+    good_match: bool,
     page_info: PageInfo,
+}
+
+/// How much of your documents the model has read: until it has read one, that is found by its words.
+#[derive(SimpleObject)]
+pub(super) struct SearchCoverage {
+    /// Those that it has read.
+    embedded: usize,
+    /// All that can be found.
+    documents: usize,
 }
 
 impl SearchResults {
@@ -309,7 +323,15 @@ impl SearchResults {
             Mode::Hybrid => SearchMode::Hybrid,
             Mode::FullText => SearchMode::FullText,
         };
-        Self { results: found.hits.into_iter().map(Into::into).collect(), mode, page_info }
+        let coverage =
+            found.coverage.map(|it| SearchCoverage { embedded: it.embedded, documents: it.documents });
+        Self {
+            results: found.hits.into_iter().map(Into::into).collect(),
+            mode,
+            coverage,
+            good_match: found.has_good_match,
+            page_info,
+        }
     }
 
     /// Returns the number of results on earlier pages, which the cursor encodes.
@@ -326,7 +348,8 @@ pub(super) struct SearchResult {
     snippet: String,
     /// Where the snippet has words of the query, in whatever form: in order, and apart from each other.
     matches: Vec<Match>,
-    /// Higher is better; comparable within one search only.
+    /// How good it is, from 0 to 1, whatever else was found: below 0.4 it is probably not about what was asked. By the default
+    /// model; scores by another one are comparable with each other only.
     score: f64,
 }
 
@@ -379,7 +402,7 @@ fn no_cursor() -> WebError {
 
 /// Converts a number of bytes to a float: GraphQL's Int has 32 bits.
 #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
-pub(super) fn bytes(count: u64) -> f64 {
+fn bytes(count: u64) -> f64 {
     count as f64
 }
 

@@ -1,14 +1,10 @@
 //! GraphQL mutations.
 
-use async_graphql::{Context, Enum, ID, InputObject, Json, Object, SimpleObject};
+use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
 use kitbag_access::values::knowledge::{self, NewDocument, NewFeed};
-use secrecy::SecretString;
-use serde_json::{Map, Value};
 
 use super::RequestContext;
 use super::schema::CHANGE_COST;
-use super::toolkits::{ConfigField, fields};
-use crate::config::MAX_CHANGE_BYTES;
 use crate::error::WebError;
 
 pub(super) struct Mutation;
@@ -34,52 +30,6 @@ impl Mutation {
     async fn delete_document(&self, context: &Context<'_>, id: ID) -> Result<ID, WebError> {
         RequestContext::of(context).user.documents().delete(&id).await?;
         Ok(id)
-    }
-
-    /// Sets a secret of yours for a toolkit. No answer ever holds a value.
-    #[graphql(complexity = "CHANGE_COST + child_complexity")]
-    async fn set_secret(
-        &self,
-        context: &Context<'_>,
-        toolkit: ID,
-        #[graphql(desc = "As the toolkit declares it.")] name: String,
-        #[graphql(desc = "Send it in a variable.", secret)] value: String,
-    ) -> Result<StoredSecret, WebError> {
-        let user = &RequestContext::of(context).user;
-        let secret = user.secret(&toolkit, &name)?;
-        Ok(user.set_secret(&secret, &SecretString::from(value)).await?.into())
-    }
-
-    /// Removes a secret of yours. Returns its name.
-    #[graphql(complexity = "CHANGE_COST")]
-    async fn unset_secret(
-        &self,
-        context: &Context<'_>,
-        toolkit: ID,
-        name: String,
-    ) -> Result<String, WebError> {
-        RequestContext::of(context).user.unset_secret(&toolkit, &name).await?;
-        Ok(name)
-    }
-
-    /// Sets settings of yours for a toolkit, all or none. Returns all of them.
-    #[graphql(complexity = "CHANGE_COST + 20 * child_complexity")]
-    async fn set_config(
-        &self,
-        context: &Context<'_>,
-        toolkit: ID,
-        #[graphql(desc = "An object of values by key; null goes back to the default.")] values: Json<
-            Map<String, Value>,
-        >,
-    ) -> Result<Vec<ConfigField>, WebError> {
-        let request = RequestContext::of(context);
-        let Json(values) = values;
-        if serde_json::to_vec(&values).map_or(usize::MAX, |json| json.len()) > MAX_CHANGE_BYTES {
-            return Err(WebError::invalid("values", format!("must have at most {MAX_CHANGE_BYTES} bytes")));
-        }
-        let toolkit = request.user.toolkit(&toolkit)?;
-        toolkit.change_settings(&values).await?;
-        fields(request, &toolkit).await
     }
 }
 
@@ -177,19 +127,5 @@ impl From<knowledge::Ingested> for IngestedDocument {
             knowledge::Change::Unchanged => IngestChange::Unchanged,
         };
         Self { id: ingested.id.into(), change }
-    }
-}
-
-/// What became of a secret.
-#[derive(SimpleObject)]
-struct StoredSecret {
-    name: String,
-    /// Whether the value is removed from all that leaves the sandbox: one that is too short is not.
-    redacted: bool,
-}
-
-impl From<kitbag_access::StoredSecret> for StoredSecret {
-    fn from(kitbag_access::StoredSecret { name, redacted }: kitbag_access::StoredSecret) -> Self {
-        Self { name, redacted }
     }
 }

@@ -7,8 +7,7 @@ use super::RequestContext;
 use super::documents::{
     Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults, Usage,
 };
-use super::schema::{DEFAULT_LENGTH, LIST_COST, READ_COST, SEARCH_COST};
-use super::toolkits::Toolkit;
+use super::schema::{LIST_COST, READ_COST, SEARCH_COST};
 use crate::error::WebError;
 
 /// Default number of documents per page.
@@ -121,18 +120,6 @@ impl Query {
         Ok(feeds.into_iter().map(Feed).collect())
     }
 
-    /// The toolkits that you can call.
-    #[graphql(complexity = "READ_COST + DEFAULT_LENGTH * child_complexity")]
-    async fn toolkits(&self, context: &Context<'_>) -> Vec<Toolkit> {
-        RequestContext::of(context).user.toolkits().into_iter().map(Toolkit).collect()
-    }
-
-    /// One toolkit; null where you can call none with this id.
-    #[graphql(complexity = "READ_COST + child_complexity")]
-    async fn toolkit(&self, context: &Context<'_>, id: ID) -> Option<Toolkit> {
-        RequestContext::of(context).user.toolkit(&id).ok().map(Toolkit)
-    }
-
     /// You.
     async fn me(&self) -> Me {
         Me
@@ -171,7 +158,7 @@ impl Me {
 
 /// Number of elements for which a page's fields are charged. Clamped here; the resolver refuses values out of
 /// range.
-pub(super) fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
+fn within(asked: Option<i32>, usual: i32, most: i32) -> usize {
     usize::try_from(asked.unwrap_or(usual).clamp(1, most)).unwrap_or(1)
 }
 

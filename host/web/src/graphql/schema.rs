@@ -9,6 +9,7 @@ use async_graphql::extensions::{
 use async_graphql::{
     EmptySubscription, Schema, ServerError, ServerResult, ValidationResult, Value, async_trait,
 };
+use tokio::task::coop::consume_budget;
 
 use super::error::limit;
 use super::mutation::Mutation;
@@ -26,18 +27,14 @@ pub(super) const CHANGE_COST: usize = 250;
 pub(super) const SEARCH_COST: usize = 250;
 /// Cost of a list of documents or feeds, without its elements: all matches are scanned.
 pub(super) const LIST_COST: usize = 100;
-/// Cost of any other list or a single record, without its contents.
+/// Cost of a single record, without its contents.
 pub(super) const READ_COST: usize = 20;
 /// Cost of a document's text.
 pub(super) const TEXT_COST: usize = 20;
-/// Cost of a tool's schema.
-pub(super) const SCHEMA_COST: usize = 20;
-/// Assumed length of lists without a limit of their own.
-pub(super) const DEFAULT_LENGTH: usize = 20;
 
-/// Maximum number of introspection values in a response: introspection lists have no cost, and tools need
-/// about a tenth of this.
-const MAX_SCHEMA_VALUES: usize = 50_000;
+/// Maximum number of introspection values in a response: how often a selection below `__schema` occurs is not
+/// known before. Tools need about a quarter of this.
+const MAX_SCHEMA_VALUES: usize = 20_000;
 
 /// Builds the schema; it contains no user data.
 pub(super) fn build() -> KitbagSchema {
@@ -83,6 +80,8 @@ impl Extension for Price {
         info: ResolveInfo<'_>,
         next: NextResolve<'_>,
     ) -> ServerResult<Option<Value>> {
+        // A request of many fields would otherwise be one turn of its thread, while others wait.
+        consume_budget().await;
         if info.is_for_introspection && self.of_schema.fetch_add(1, Ordering::Relaxed) >= MAX_SCHEMA_VALUES {
             return Err(limit(format!(
                 "An answer may have at most {MAX_SCHEMA_VALUES} values of the schema. Ask for less of it."

@@ -9,9 +9,13 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 use kitbag_access::values::invocations::Logged;
 use kitbag_access::{AccessError, Reader, ReadingMode};
+use kitbag_base::bounded_json::compact;
+use kitbag_base::workers::INLINE_BYTES;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
+
+use crate::share::RequestShare;
 
 /// Longest silence of a stream before an empty line is sent.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
@@ -28,9 +32,12 @@ pub(crate) trait Lines: Send + 'static {
 /// Line source that reads call records.
 pub(crate) struct CallLines {
     pub(crate) reader: Reader,
-    /// Encodes each record as a line of JSON.
-    pub(crate) lines: fn(&[Logged]) -> io::Result<Bytes>,
+    pub(crate) share: RequestShare,
+    pub(crate) encode: EncodeLines<Logged>,
 }
+
+/// Encodes each value as a line of JSON; returns `None` beyond a number of bytes.
+pub(crate) type EncodeLines<T> = fn(&[T], usize) -> Option<Bytes>;
 
 /// A response that streams records.
 pub(crate) struct Tail<L> {
@@ -62,12 +69,14 @@ impl<L: Lines> IntoResponse for Tail<L> {
 
 impl Lines for CallLines {
     async fn next_lines(&mut self) -> io::Result<Bytes> {
-        let page = match self.reader.next_page().await {
-            Ok(page) => (self.lines)(&page),
-            Err(AccessError::Toolkit(removed)) => return Err(io::Error::other(removed)),
-            Err(cause) => Err(io::Error::other(cause)),
-        };
-        page.inspect_err(|cause| error!(%cause, "records of calls cannot be read"))
+        match self.reader.next_page().await {
+            Ok(page) => Ok(encoded(&self.share, page, self.encode).await),
+            Err(AccessError::Toolkit(removed)) => Err(io::Error::other(removed)),
+            Err(cause) => {
+                error!(%cause, "records of calls cannot be read");
+                Err(io::Error::other(cause))
+            }
+        }
     }
 
     async fn more(&mut self) -> Option<()> {
@@ -111,12 +120,28 @@ impl<L: Lines> Rest<L> {
     }
 }
 
-/// Encodes each value as a line of JSON.
-pub(crate) fn json_lines<T: serde::Serialize>(values: impl IntoIterator<Item = T>) -> io::Result<Bytes> {
+/// Encodes a page; a large one off the threads that serve requests.
+pub(crate) async fn encoded<T: Send + 'static>(
+    share: &RequestShare,
+    page: Vec<T>,
+    encode: EncodeLines<T>,
+) -> Bytes {
+    let Some(lines) = encode(&page, INLINE_BYTES) else {
+        let whole = share.in_turn(move || encode(&page, usize::MAX)).await;
+        return whole.expect("records always serialise");
+    };
+    lines
+}
+
+/// Encodes each value as a line of JSON; returns `None` beyond `max_bytes`.
+pub(crate) fn json_lines<T: serde::Serialize>(
+    values: impl IntoIterator<Item = T>,
+    max_bytes: usize,
+) -> Option<Bytes> {
     let mut text = Vec::new();
     for value in values {
-        serde_json::to_writer(&mut text, &value)?;
+        text.append(&mut compact(&value, max_bytes.checked_sub(text.len() + 1)?)?);
         text.push(b'\n');
     }
-    Ok(text.into())
+    Some(text.into())
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use axum::Json;
 use axum::body::to_bytes;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +11,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::body::Unread;
+use crate::json::Json;
 use crate::media_type::JSON;
 
 /// Error codes from -32000 to -32019 are defined by servers; those beyond by the protocol (2026-07-28).

@@ -5,19 +5,26 @@
 //! | 2026-07-28 | `elicitation.form`, or `elicitation` without members, among the capabilities of the request | a result `input_required` with `requestState` | the same call with `inputResponses` and the state |
 //! | 2025-11-25, 2025-06-18 | the same in `initialize` | a request `elicitation/create` in the stream of the call ([`conversation`](super::conversation)) | a response |
 //!
-//! Either way the handler is run again from its beginning, with all answers so far.
+//! Either way the handler is run again from its beginning, with all answers so far. A call that has run to its end
+//! does not run again with the same state: a repeated request gets the same result while that is cached.
 
+use std::fmt::Display;
+use std::ops::ControlFlow;
+
+use kitbag_access::values::database::DatabaseError;
 use kitbag_access::values::dispatch::{Callee, Response};
-use kitbag_access::{Asked, User};
+use kitbag_access::{Asked, ResumedCall, Resumption, User};
 use kitbag_base::shares::Shares;
 use kitbag_base::visible;
 use kitbag_manifest::question::{MAX_ANSWER_BYTES, Question};
 use rmcp::model::{
-    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData, InputRequest,
-    InputRequiredResult, InputResponses,
+    CallToolResult, ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData,
+    InputRequest, InputRequiredResult, InputResponses,
 };
 use serde_json::{Map, Value};
 use tracing::error;
+
+use super::tool_calls::{CallEnd, busy};
 
 /// Limit per user of calls that wait for an answer in a stream.
 const MAX_WAITING_CALLS_PER_USER: usize = 16;
@@ -45,7 +52,8 @@ pub(super) fn asked_before(
     let Some(state) = state else { return Ok(Asked::default()) };
     let mut asked = user.open_asked(callee, arguments, state).ok_or_else(|| {
         ErrorData::invalid_params(
-            "requestState was not made by this server for this call, or is older than an hour; make the call again without it",
+            "requestState was not made by this server for this call, this client and this version of the toolkit, or is \
+             older than an hour; make the call again without it",
             None,
         )
     })?;
@@ -54,6 +62,43 @@ pub(super) fn asked_before(
         asked.answer(read(&response)?);
     }
     Ok(asked)
+}
+
+/// Reads whether a call continues: the claimed call, or the result with which it has ended.
+pub(super) fn resumed(
+    resumption: Result<Resumption, DatabaseError>,
+) -> Result<ControlFlow<CallToolResult, ResumedCall>, ErrorData> {
+    let refused = |why: &str| {
+        let message =
+            format!("{why} To do it again, make the call without requestState: its user is asked again.");
+        Err(ErrorData::invalid_params(message, None))
+    };
+    match resumption.map_err(|cause| unavailable(&cause))? {
+        Resumption::Resumed(call) => Ok(ControlFlow::Continue(call)),
+        Resumption::Ended(result) => {
+            serde_json::from_str(&result).map(ControlFlow::Break).map_err(|cause| unavailable(&cause))
+        }
+        Resumption::Done => {
+            refused("The call with this requestState was done already; its result is not kept.")
+        }
+        Resumption::Running => refused(
+            "The call with this requestState is running, or was interrupted, so that what it did is not known.",
+        ),
+        Resumption::TooMany => Ok(ControlFlow::Break(busy())),
+    }
+}
+
+/// Stores that a call that continued has ended, or that it may continue again.
+pub(super) async fn end(call: ResumedCall, end: &Result<CallEnd, ErrorData>) {
+    match end {
+        Ok(CallEnd::Final(result)) => call.end(result).await,
+        Ok(CallEnd::Open(_)) | Err(_) => call.release().await,
+    }
+}
+
+fn unavailable(cause: &dyn Display) -> ErrorData {
+    error!(%cause, "a call cannot continue with its user's answer");
+    ErrorData::internal_error("the call cannot continue at the moment", None)
 }
 
 /// Result that asks the user; the sealed state contains the question.

@@ -28,6 +28,7 @@ use tokio::sync::watch;
 
 use super::modes::{self, Mode};
 use super::selection::Selection;
+use crate::share::RequestShare;
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
@@ -107,6 +108,8 @@ pub(super) struct View(Digest);
 /// One page of a list.
 pub(super) struct Page {
     tools: Vec<Tool>,
+    /// Length of the tools as JSON, in bytes.
+    pub(super) bytes: usize,
     /// Start of the next page, if any.
     next: Option<Cursor>,
 }
@@ -134,14 +137,23 @@ impl Catalogue {
     }
 
     /// Returns the same page as an encoded `result`; `None` unless a page of the list begins at `cursor`.
-    pub(super) fn encoded_page(
+    pub(super) async fn encoded_page(
         &self,
         (user, chosen): (&User, &Selection),
         cursor: Option<&str>,
         shape: Shape,
+        share: &RequestShare,
     ) -> Option<Arc<RawValue>> {
         let from = cursor.map(str::parse).transpose().ok()?.unwrap_or_default();
-        self.encoded.page(&self.listed(user, chosen), &from, shape)
+        let list = self.listed(user, chosen);
+        let pages = match self.encoded.get(&list, shape) {
+            Some(pages) => pages,
+            None => {
+                let encoded = self.encoded.clone();
+                share.work(list.bytes(), move || encoded.add(&list, shape)).await
+            }
+        };
+        pages.beginning_at(&from)
     }
 
     /// Digest of the current list of `user`, limited to the client's selection.
@@ -222,19 +234,24 @@ impl WholeList {
             let tools = tools.skip(from.listed_of(section, &list.toolkit));
             tools.map(move |(index, tool)| (Cursor::after(section, &list.toolkit, index), tool))
         });
-        let mut page = Page { tools: Vec::new(), next: None };
-        let (mut bytes, mut last) = (0, None);
+        let mut page = Page { tools: Vec::new(), bytes: 0, next: None };
+        let mut last = None;
         for (cursor, tool) in listed.by_ref() {
-            let is_full = page.tools.len() == PAGE_SIZE || bytes + tool.bytes > PAGE_BYTES;
+            let is_full = page.tools.len() == PAGE_SIZE || page.bytes + tool.bytes > PAGE_BYTES;
             if is_full && last.is_some() {
                 page.next = last;
                 break;
             }
-            bytes += tool.bytes;
+            page.bytes += tool.bytes;
             page.tools.push(Tool::clone(&tool.tool));
             last = Some(cursor);
         }
         page
+    }
+
+    /// Length of all tools as JSON, in bytes.
+    fn bytes(&self) -> usize {
+        self.0.iter().flat_map(|list| list.always_on.iter().chain(&list.others)).map(|tool| tool.bytes).sum()
     }
 
     /// The mode's own tools, and those that are always listed; in code mode only the mode's own.

@@ -72,14 +72,14 @@ impl Call {
 }
 
 impl Conversation {
-    /// Answers a call with a stream. The result of `answer` is the last message; dropping the response
+    /// Answers a call with a stream. The result of `answer` is the last message, encoded; dropping the response
     /// cancels it.
     pub(super) fn stream<F>(
         (questions, user, client): (Questions, User, ClientLabel),
         answer: impl FnOnce(Self) -> F,
     ) -> Response
     where
-        F: Future<Output = ServerJsonRpcMessage> + Send + 'static,
+        F: Future<Output = String> + Send + 'static,
     {
         let (out, mut messages) = mpsc::channel(MAX_WAITING_MESSAGES);
         let conversation = Self { out, questions, user, client };
@@ -87,7 +87,7 @@ impl Conversation {
         let answer = answer(conversation);
         let answer = async move {
             // Queued behind all earlier messages. Fails only if the client has disconnected.
-            let _ = last.send(text(&answer.await)).await;
+            let _ = last.send(answer.await).await;
             None
         };
         let answered = futures::stream::once(answer).filter_map(std::future::ready);
@@ -131,7 +131,8 @@ impl Conversation {
     }
 }
 
-fn text(message: &impl Serialize) -> String {
+/// Encodes a message.
+pub(super) fn text(message: &impl Serialize) -> String {
     serde_json::to_string(message).expect("messages always serialise")
 }
 

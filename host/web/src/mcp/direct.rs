@@ -86,7 +86,7 @@ impl DirectRequest {
         let JsonObject(Params { name, arguments, cursor, meta }) = params;
         let capabilities = match meta {
             Some(meta) => Some(current_capabilities(headers, meta.0, &method, name.as_deref())?),
-            None if is_older(headers) => None,
+            None if is_older(headers) && !contradicts(headers, &method) => None,
             None => return None,
         };
         let method = match (&*method, name, arguments, cursor) {
@@ -116,6 +116,12 @@ fn current_capabilities(
         && headers.contains_key(NAME) == tool.is_some()
         && !has_parameters(headers);
     (has_headers && meta.version == version.as_str()).then_some(meta.capabilities)
+}
+
+/// Whether `Mcp-Method` is there and names another method than the body. In the older revisions and in the
+/// handshake it may be absent, but proxies that know it go by it.
+pub(super) fn contradicts(headers: &HeaderMap, method: &str) -> bool {
+    headers.contains_key(&METHOD) && only(headers, &METHOD) != Some(method)
 }
 
 /// Whether the headers are those of a revision before 2026-07-28.

@@ -110,11 +110,11 @@ fn event(body: Body) -> Chunks {
 
 #[cfg(test)]
 mod tests {
-    use axum::Json;
     use axum::body::to_bytes;
     use serde_json::json;
 
     use super::*;
+    use crate::json::Json;
 
     async fn text(response: Response) -> String {
         let bytes = to_bytes(response.into_body(), 1 << 20).await.expect("the body is whole");

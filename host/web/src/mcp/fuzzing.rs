@@ -34,7 +34,7 @@ pub enum Reading {
 pub fn message(body: &[u8]) -> Reading {
     let in_json = |id| serde_json::to_value(id).expect("an id is a number or a string");
     match Envelope::parse(body) {
-        Ok(Envelope { id, message }) => {
+        Ok(Envelope { id, message, .. }) => {
             let cancels =
                 if let Message::Cancelled(request) = message { Some(in_json(request)) } else { None };
             Reading::Message { id: id.map(in_json), cancels }
@@ -53,5 +53,5 @@ pub fn message(body: &[u8]) -> Reading {
 pub fn is_allowed_origin(base_url: &Url, allowed_origins: &[String], headers: HeaderMap) -> bool {
     let mut request = Request::new(Body::empty());
     *request.headers_mut() = headers;
-    OriginCheck::new(base_url, allowed_origins).allows(&request).is_ok()
+    OriginCheck::new(std::slice::from_ref(base_url), allowed_origins).allows(&request).is_ok()
 }

@@ -18,12 +18,14 @@ use rmcp::{RoleServer, ServerHandler};
 use tracing::error;
 
 use super::answer::TransportError;
+use super::aside::Aside;
 use super::calls::{ClientLabel, Key, Running};
 use super::changes::{Change, Changes};
 use super::progress::{ProgressRequest, ProgressSink};
 use super::selection::Selection;
 use super::tool_calls::RequestClient;
 use super::{Endpoint, catalogue, conversation};
+use crate::share::RequestShare;
 
 /// Methods that rmcp reports as unknown when their parameters are invalid.
 const KNOWN_METHODS: [&str; 8] = [
@@ -48,6 +50,8 @@ pub(super) struct Handler {
 #[derive(Clone)]
 pub(super) struct ClientContext {
     pub(super) user: User,
+    /// Resources of the request.
+    pub(super) share: RequestShare,
     /// Label of the client; only older revisions send it.
     pub(super) client: Option<ClientLabel>,
     /// Tools selected by the client.
@@ -57,6 +61,8 @@ pub(super) struct ClientContext {
     /// Changes for `subscriptions/listen`; observed since before the acknowledgement, so that no change is
     /// missed.
     pub(super) changes: Option<Changes>,
+    /// Where rmcp's service is polled; `None` if rmcp does not answer the request.
+    pub(super) aside: Option<Aside>,
 }
 
 impl Handler {
@@ -91,6 +97,13 @@ impl Handler {
         self.callee(FETCH).is_some()
     }
 
+    /// Before rmcp encodes a result.
+    async fn step_aside(&self) {
+        if let Some(aside) = &self.context.aside {
+            aside.step().await;
+        }
+    }
+
     /// Runs a request's work; cancellation or disconnection by its client also stops the guest.
     async fn until_cancelled<T>(
         &self,
@@ -103,6 +116,11 @@ impl Handler {
                 Some(running) => running.cancelled().await,
                 None => std::future::pending().await,
             }
+        };
+        let answer = async {
+            let answer = answer.await;
+            self.step_aside().await;
+            answer
         };
         tokio::select! {
             answer = answer => answer,
@@ -160,6 +178,8 @@ impl ServerHandler for Handler {
             .catalogue
             .page((&self.context.user, &self.context.chosen), cursor.as_deref())
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
+        self.context.share.expect_answer(page.bytes);
+        self.step_aside().await;
         Ok(page.into())
     }
 
@@ -183,9 +203,14 @@ impl ServerHandler for Handler {
         } else {
             RequestClient::Older(None)
         };
+        let answered = async {
+            let answered = self.answer(request, context.id.clone(), client, progress).await;
+            self.step_aside().await;
+            answered
+        };
         // A disconnect of the client ends its call and stops the guest.
         tokio::select! {
-            response = self.answer(request, context.id.clone(), client, progress) => response,
+            response = answered => response,
             () = context.ct.cancelled() => Err(abandoned()),
         }
     }
@@ -223,7 +248,9 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.list_offered_prompts(request.and_then(|request| request.cursor).as_deref())
+        let listed = self.list_offered_prompts(request.and_then(|request| request.cursor).as_deref());
+        self.step_aside().await;
+        listed
     }
 
     async fn get_prompt(
@@ -239,7 +266,9 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.list_all_resources(request.and_then(|request| request.cursor).as_deref()).await
+        let listed = self.list_all_resources(request.and_then(|request| request.cursor).as_deref()).await;
+        self.step_aside().await;
+        listed
     }
 
     async fn list_resource_templates(
@@ -247,7 +276,9 @@ impl ServerHandler for Handler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.list_all_templates(request.and_then(|request| request.cursor).as_deref())
+        let listed = self.list_all_templates(request.and_then(|request| request.cursor).as_deref());
+        self.step_aside().await;
+        listed
     }
 
     async fn read_resource(

@@ -21,6 +21,8 @@ pub(super) const MAX_VALUES: usize = schema::MAX_VALUES + 1000;
 pub(super) struct Envelope {
     /// Id of a request; `None` for notifications and responses.
     pub(super) id: Option<RequestId>,
+    /// Method of a request or notification.
+    pub(super) method: Option<String>,
     pub(super) message: Message,
 }
 
@@ -72,7 +74,7 @@ impl Envelope {
             }
             None => return Err(invalid(id, "the message has neither method nor result")),
         };
-        Ok(Self { id, message })
+        Ok(Self { id, method: method.map(Cow::into_owned), message })
     }
 }
 

@@ -307,7 +307,7 @@ mod tests {
             }
             Ok(ModeCall::Find(Wanted { query, limit })) => format!("find {query} {limit}"),
             Ok(ModeCall::Describe(_) | ModeCall::Run(_)) => panic!("it is of another mode"),
-            Err(failure) => failure.error.clone(),
+            Err(failure) => failure.envelope.error,
         };
 
         assert_eq!(read("text__count", json!({ "text": "a" })), r#"text__count {"text":"a"}"#);

@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
 use kitbag_access::values::toolkits::{listed_name, names_of};
 use kitbag_access::{CallError, Completed};
-use kitbag_manifest::content::{Content, MessageContent, PromptMessage};
+use kitbag_manifest::content::{Content, ContentBlock, MessageContent, PromptMessage};
 use kitbag_manifest::offers::split_uri;
+use kitbag_manifest::reply;
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, GetPromptRequestParams,
     GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
@@ -26,7 +27,9 @@ use super::{content, resources};
 
 impl Handler {
     pub(super) fn list_offered_prompts(&self, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
-        let (prompts, next) = self.offers().prompts(cursor).map_err(|error| invalid_cursor(&error))?;
+        let ((prompts, bytes), next) =
+            self.offers().prompts(cursor).map_err(|error| invalid_cursor(&error))?;
+        self.context.share.expect_answer(bytes);
         let mut result = ListPromptsResult::with_all_items(prompts);
         result.next_cursor = next;
         Ok(result)
@@ -49,7 +52,8 @@ impl Handler {
         } else {
             (ListResourcesResult::default(), cursor)
         };
-        let (offered, next) = offers.resources(cursor).map_err(|error| invalid_cursor(&error))?;
+        let ((offered, bytes), next) = offers.resources(cursor).map_err(|error| invalid_cursor(&error))?;
+        self.context.share.expect_answer(bytes);
         result.resources.extend(offered);
         result.next_cursor = next;
         Ok(result)
@@ -59,7 +63,9 @@ impl Handler {
         &self,
         cursor: Option<&str>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let (offered, next) = self.offers().templates(cursor).map_err(|error| invalid_cursor(&error))?;
+        let ((offered, bytes), next) =
+            self.offers().templates(cursor).map_err(|error| invalid_cursor(&error))?;
+        self.context.share.expect_answer(bytes);
         let own = (self.sees_documents() && cursor.is_none()).then(resources::template);
         let mut result =
             ListResourceTemplatesResult::with_all_items(own.into_iter().chain(offered).collect());
@@ -79,8 +85,8 @@ impl Handler {
         let success = self.succeeded(toolkit, reply)?;
         // LLM APIs refuse empty texts, and with them the rest of the conversation.
         let is_said = |message: &PromptMessage| !matches!(&message.content, MessageContent::Text(text) if text.is_empty());
-        let messages = success.messages.into_iter().filter(is_said).map(content::message);
-        Ok(GetPromptResult::new(messages.collect()))
+        let convert = move || success.messages.into_iter().filter(is_said).map(content::message).collect();
+        Ok(GetPromptResult::new(self.context.share.work(success.bytes, convert).await))
     }
 
     pub(super) async fn read_any_resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
@@ -95,16 +101,18 @@ impl Handler {
         };
         let reply = user.read_resource(&resource).await;
         let success = self.succeeded(toolkit, reply)?;
-        let contents = success.content.into_iter().filter_map(|block| match block.content {
+        let (media_type, uri) = (resource.media_type(), uri.to_owned());
+        let embedded = move |block: ContentBlock| match block.content {
             Content::Resource(mut read) => {
-                read.media_type = read.media_type.or_else(|| resource.media_type());
+                read.media_type = read.media_type.or_else(|| media_type.clone());
                 // The client's spelling: redaction may have changed the URI that the toolkit got.
                 uri.clone_into(&mut read.uri);
                 Some(content::embedded(read))
             }
             Content::Image(_) | Content::Audio(_) | Content::Link(_) => None,
-        });
-        Ok(ReadResourceResult::new(contents.collect()))
+        };
+        let convert = move || success.content.into_iter().filter_map(embedded).collect();
+        Ok(ReadResourceResult::new(self.context.share.work(success.bytes, convert).await))
     }
 
     pub(super) async fn complete_argument(
@@ -145,8 +153,14 @@ impl Handler {
     /// any.
     fn succeeded(&self, toolkit: &str, reply: Result<Reply, CallError>) -> Result<Success, ErrorData> {
         match reply {
-            Ok(Reply::Success(success)) => Ok(success),
-            Ok(Reply::Failure(failure)) => Err(self.refused(toolkit, failure)),
+            Ok(Reply::Success(success)) => {
+                self.context.share.expect_answer(success.bytes);
+                Ok(success)
+            }
+            Ok(Reply::Failure(failure)) => {
+                self.context.share.expect_answer(failure.envelope.error.len());
+                Err(self.refused(toolkit, failure))
+            }
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
@@ -156,13 +170,13 @@ impl Handler {
         if !missing.is_empty() {
             let page = self.endpoint.elicitation.page_of(toolkit, &missing);
             // Writing to a string cannot fail.
-            let _ = write!(failure.error, "\nOr on this page: {page}");
+            let _ = write!(failure.envelope.error, "\nOr on this page: {page}");
         }
-        let message = failure.error.clone();
-        match failure.code {
+        let reply::Failure { error: message, code, retryable, .. } = failure.envelope;
+        match code {
             ErrorCode::InvalidParams => ErrorData::invalid_params(message, None),
             ErrorCode::ToolError => {
-                ErrorData::internal_error(message, Some(json!({ "retryable": failure.retryable })))
+                ErrorData::internal_error(message, Some(json!({ "retryable": retryable })))
             }
         }
     }

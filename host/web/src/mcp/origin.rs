@@ -11,10 +11,12 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use url::{Position, Url};
 
 use crate::Shared;
+use crate::names::base_urls;
 
 /// The server's own host, and the origins of pages that may call it.
 pub(crate) struct OriginCheck {
-    host: String,
+    /// Names of the server, which have port and scheme in common.
+    hosts: Vec<String>,
     port: Option<u16>,
     scheme: String,
     /// Host and port as in the base URL: the `Host` of most requests (fast path).
@@ -26,16 +28,18 @@ pub(crate) struct OriginCheck {
 
 impl OriginCheck {
     pub(crate) fn of(shared: &Shared) -> Self {
-        Self::new(&shared.base_url, &shared.allowed_origins)
+        Self::new(&base_urls(shared), &shared.allowed_origins)
     }
 
-    /// Allows the server's own host, its own origin, and the origins that the operator lists.
-    pub(super) fn new(base_url: &Url, allowed_origins: &[String]) -> Self {
+    /// Allows the server's own hosts, the origin of its pages, which is that of the first base URL, and the
+    /// origins that the operator lists.
+    pub(super) fn new(base_urls: &[Url], allowed_origins: &[String]) -> Self {
+        let base_url = &base_urls[0];
         let own = base_url.origin().ascii_serialization();
         let allowed = allowed_origins.iter().filter_map(|origin| Url::parse(origin).ok());
         let origins = allowed.map(|origin| origin.origin().ascii_serialization()).chain([own.clone()]);
         Self {
-            host: base_url.host_str().unwrap_or_default().to_owned(),
+            hosts: base_urls.iter().filter_map(|url| url.host_str().map(str::to_owned)).collect(),
             port: base_url.port_or_known_default(),
             scheme: base_url.scheme().to_owned(),
             usual: base_url[Position::BeforeHost..Position::AfterPort].to_owned(),
@@ -76,7 +80,7 @@ impl OriginCheck {
         // The URL parser normalises every spelling of a host and the scheme's default port.
         let called = format!("{}://{host}", self.scheme).parse::<Url>();
         called.is_ok_and(|called| {
-            called.host_str() == Some(&self.host)
+            called.host_str().is_some_and(|host| self.hosts.iter().any(|own| own == host))
                 && called.port_or_known_default() == self.port
                 && called.username().is_empty()
                 && called.password().is_none()
@@ -97,12 +101,13 @@ fn single<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a s
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
+    use kitbag_base::loopback::loopback_names;
 
     use super::*;
 
     fn check(base_url: &str) -> OriginCheck {
         let allowed = ["https://app.example".to_owned(), "http://localhost:3000".to_owned()];
-        OriginCheck::new(&base_url.parse().expect("a URL"), &allowed)
+        OriginCheck::new(&loopback_names(&base_url.parse().expect("a URL")), &allowed)
     }
 
     fn passes(check: &OriginCheck, headers: &[(&str, &str)]) -> bool {
@@ -136,6 +141,21 @@ mod tests {
         }
         assert!(!passes(&check, &[]));
         assert!(!passes(&check, &[("host", "kb.example"), ("host", "kb.example")]));
+    }
+
+    #[test]
+    fn a_server_on_loopback_has_its_other_names_at_the_same_port() {
+        let check = check("http://127.0.0.1:8787");
+
+        for host in ["127.0.0.1:8787", "localhost:8787", "LOCALHOST:8787", "[::1]:8787"] {
+            assert!(passes(&check, &[("host", host)]), "{host}");
+        }
+        for host in
+            ["localhost", "localhost:8788", "127.0.0.2:8787", "localhost.evil.example:8787", "0.0.0.0:8787"]
+        {
+            assert!(!passes(&check, &[("host", host)]), "{host}");
+        }
+        assert!(!passes(&check, &[("host", "localhost:8787"), ("origin", "http://localhost:8787")]));
     }
 
     #[test]

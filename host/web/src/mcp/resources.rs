@@ -101,8 +101,8 @@ pub(super) async fn read(user: &User, uri: &str) -> Result<ReadResourceResult, E
     let document = match reply.map_err(|error| ErrorData::internal_error(error.to_string(), None))? {
         Reply::Success(success) => success.structured.unwrap_or_default(),
         Reply::Failure(failure) => {
-            let why = failure.error.clone();
-            return Err(match failure.code {
+            let why = failure.envelope.error;
+            return Err(match failure.envelope.code {
                 ErrorCode::InvalidParams => ErrorData::invalid_params(why, None),
                 ErrorCode::ToolError if why == KnowledgeError::NotFound.to_string() => unknown(uri, why),
                 ErrorCode::ToolError => ErrorData::internal_error(why, None),

@@ -1,15 +1,17 @@
 //! Calls of tools: directly, through rmcp, or as a conversation in which the user is asked.
 
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
-use kitbag_access::values::dispatch::{Answers, Failure, Reply, Success};
+use axum::response::Response;
+use kitbag_access::values::dispatch::{Answers, Callee, Failure, Reply, Success};
 use kitbag_access::values::toolkits::toolkit_of;
-use kitbag_access::{Asked, CallError, User};
+use kitbag_access::{Asked, CallError, ResumedCall, User};
+use kitbag_base::bounded_json::compact;
 use kitbag_base::tasks::off_thread;
+use kitbag_manifest::reply::{self, ErrorCode};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
     JsonObject, RequestId, ServerJsonRpcMessage, ServerResult,
@@ -24,6 +26,7 @@ use super::handler::{ClientContext, Handler, abandoned};
 use super::modes::{self, ModeCall, Wanted};
 use super::progress::{MAX_WAITING_REPORTS, ProgressRequest, ProgressSink};
 use super::{Endpoint, answer, asking, content};
+use crate::json;
 
 /// Maximum bytes of the arguments of a call that waits for its user.
 const MAX_WAITING_ARGUMENTS: usize = 64 << 10;
@@ -41,10 +44,9 @@ impl Handler {
     /// Answers a request directly; `None` if rmcp must answer it. Dropping the future cancels a call.
     pub(super) async fn answer_directly(&self, request: DirectRequest) -> Option<Response> {
         let DirectRequest { id, method, capabilities } = request;
-        let user = &self.context.user;
         match method {
             DirectMethod::Call(call) if self.context.chosen.mode().has(&call.name) => {
-                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+                Some(self.call_directly(call, id, capabilities).await)
             }
             DirectMethod::Call(call) => {
                 let callee = self.callee(&call.name)?;
@@ -52,16 +54,14 @@ impl Handler {
                 if callee.tool().is_some_and(catalogue::has_header_parameters) {
                     return None;
                 }
-                Some(Json(self.call_directly(call, id, capabilities).await).into_response())
+                Some(self.call_directly(call, id, capabilities).await)
             }
             DirectMethod::List { cursor } => {
                 let shape = if capabilities.is_some() { Shape::Current } else { Shape::Older };
-                let page = self.endpoint.catalogue.encoded_page(
-                    (user, &self.context.chosen),
-                    cursor.as_deref(),
-                    shape,
-                )?;
-                Some(answer::with_encoded_result(id, &page))
+                let ClientContext { user, share, chosen, .. } = &self.context;
+                let page =
+                    self.endpoint.catalogue.encoded_page((user, chosen), cursor.as_deref(), shape, share);
+                Some(answer::with_encoded_result(id, &*page.await?))
             }
         }
     }
@@ -71,19 +71,23 @@ impl Handler {
         call: CallToolRequestParams,
         id: RequestId,
         capabilities: Option<ClientCapabilities>,
-    ) -> ServerJsonRpcMessage {
+    ) -> Response {
         let client = match capabilities {
             Some(capabilities) => RequestClient::Current(Some(capabilities)),
             None => RequestClient::Older(None),
         };
         let is_older = matches!(client, RequestClient::Older(_));
-        message(self.answer(call, id.clone(), client, None).await, id, is_older)
+        let answered = self.answer(call, id.clone(), client, None).await;
+        json::of_size(self.context.share.expected_answer(), move || message(answered, id, is_older))
     }
 
     /// Whether a call of this client may be a conversation, in whose stream the user can be asked.
     pub(super) fn may_converse(&self, headers: &HeaderMap) -> bool {
         let shows_forms = self.context.client.as_ref().is_some_and(|client| client.abilities().shows_forms);
-        shows_forms && self.context.takes_stream && direct::is_older(headers)
+        shows_forms
+            && self.context.takes_stream
+            && direct::is_older(headers)
+            && !direct::contradicts(headers, "tools/call")
     }
 
     /// Whether the called tool may ask its user.
@@ -106,7 +110,9 @@ impl Handler {
             let client = RequestClient::Older(Some(conversation));
             let answered = self.answer(params, id.clone(), client, progress).await;
             drop(held);
-            message(answered, id, true)
+            let share = &self.context.share;
+            let encode = move || conversation::text(&message(answered, id, true));
+            share.work(share.expected_answer(), encode).await
         })
     }
 
@@ -141,14 +147,36 @@ impl Handler {
         }
     }
 
-    /// Calls a tool again after each answer of the user, and encodes the reply or the question.
+    /// Performs a call of a tool; one that continues with an answer of its user runs to its end once.
     async fn answer_call(
         &self,
         mut request: CallToolRequestParams,
         client: &RequestClient,
         progress: Option<&ProgressRequest>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut asked = self.asked(client, &mut request)?;
+        let asked = self.asked(client, &mut request)?;
+        let resumed = match asked.as_ref().filter(|asked| !asked.is_empty()) {
+            Some(asked) => match self.resume(&request, asked).await? {
+                ControlFlow::Continue(resumed) => Some(resumed),
+                ControlFlow::Break(result) => return Ok(result.into()),
+            },
+            None => None,
+        };
+        let ended = self.run_call(request, client, progress, asked).await;
+        if let Some(resumed) = resumed {
+            asking::end(resumed, &ended).await;
+        }
+        ended.map(CallEnd::into_response)
+    }
+
+    /// Calls a tool again after each answer of the user, and encodes the reply or the question.
+    async fn run_call(
+        &self,
+        mut request: CallToolRequestParams,
+        client: &RequestClient,
+        progress: Option<&ProgressRequest>,
+        mut asked: Option<Asked>,
+    ) -> Result<CallEnd, ErrorData> {
         let mode = match client {
             RequestClient::Current(capabilities) => ElicitationMode::of_capabilities(capabilities.as_ref()),
             RequestClient::Older(_) => ElicitationMode::of_label(self.context.client.as_ref()),
@@ -164,8 +192,11 @@ impl Handler {
             let arguments =
                 if asked.is_some() { request.arguments.clone() } else { request.arguments.take() };
             let call = (&*tool, arguments.unwrap_or_default());
+            let code = self.code_of(&tool);
             let mut failure = match self.call(call, progress, &response, answers).await {
-                Ok(Reply::Success(success)) => return Ok(succeeded(success).into()),
+                Ok(Reply::Success(success)) => {
+                    return Ok(CallEnd::Final(self.encode_success(success).await));
+                }
                 Ok(Reply::Failure(failure)) => failure,
                 Err(error @ (CallError::UnknownTool(_) | CallError::Hidden(_))) => {
                     return Err(ErrorData::invalid_params(error.to_string(), None));
@@ -180,28 +211,32 @@ impl Handler {
                     .answer_failure(failure, mode.filter(|_| !declined), &request, asked.as_ref())
                     .await;
             };
+            if self.code_of(&tool) != code {
+                // Another version or owner would get the answer.
+                *asked = Asked::default();
+                continue;
+            }
             let (id, question) = *question;
             let form = asking::form(toolkit_of(&tool).unwrap_or_default(), &question)?;
             asked.ask(id);
             let RequestClient::Older(Some(conversation)) = client else {
                 let state = self.seal(&request, asked)?;
-                return Ok(asking::input_required(form, (question.key, state)).into());
+                return Ok(CallEnd::Open(asking::input_required(form, (question.key, state)).into()));
             };
             let Ok(_place) = self.endpoint.asked.take(self.context.user.id(), 1) else {
-                return Ok(failed(&kitbag_manifest::reply::Failure::busy().into()).into());
+                return Ok(CallEnd::Open(busy().into()));
             };
             if is_large(request.arguments.as_ref()) {
                 let error = "A call with so large arguments cannot wait for its user.";
-                return Ok(failed(&kitbag_manifest::reply::Failure::tool_error(error).into()).into());
+                return Ok(CallEnd::Open(failed(&reply::Failure::tool_error(error).into()).into()));
             }
-            let owner = self.owner_of(&tool);
             let response = tokio::select! {
                 response = conversation.ask(form) => response?,
                 () = self.endpoint.stopping.cancelled() => return Err(stopping()),
             };
             match response {
-                // The toolkit has changed owners: earlier answers were given to the former owner.
-                _ if self.owner_of(&tool) != owner => *asked = Asked::default(),
+                // Earlier answers were given to another version or owner of the toolkit.
+                _ if self.code_of(&tool) != code => *asked = Asked::default(),
                 Some(response) => asked.answer(response),
                 None => cannot_be_asked = true,
             }
@@ -215,24 +250,43 @@ impl Handler {
         mode: Option<ElicitationMode>,
         request: &CallToolRequestParams,
         asked: Option<&Asked>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<CallEnd, ErrorData> {
         let (toolkit, elicitation) =
             (toolkit_of(&request.name).unwrap_or_default(), &self.endpoint.elicitation);
         let missing = self.missing(&request.name, &failure);
         if missing.is_empty() {
-            return Ok(failed(&failure).into());
+            let may_run_again =
+                failure.envelope.retryable || failure.envelope.code == ErrorCode::InvalidParams;
+            let result = self.encode_failure(failure).await;
+            return Ok(if may_run_again { CallEnd::Open(result.into()) } else { CallEnd::Final(result) });
         }
         let Some(mode) = mode else {
             let page = elicitation.page_of(toolkit, &missing);
             // Writing to a string cannot fail.
-            let _ = write!(failure.error, "\nOr on this page: {page}");
-            return Ok(failed(&failure).into());
+            let _ = write!(failure.envelope.error, "\nOr on this page: {page}");
+            return Ok(CallEnd::Open(self.encode_failure(failure).await.into()));
         };
         let state = match asked {
             Some(asked) if !asked.is_empty() => Some(self.seal(request, asked)?),
             Some(_) | None => None,
         };
-        elicitation.ask(mode, &self.context.user, (toolkit, state), &missing).await
+        elicitation.ask(mode, &self.context.user, (toolkit, state), &missing).await.map(CallEnd::Open)
+    }
+
+    /// Encodes a result.
+    async fn encode_success(&self, success: Success) -> CallToolResult {
+        let share = &self.context.share;
+        share.expect_answer(success.bytes);
+        // Only binary data takes time here: its base64.
+        let binary = success.content.iter().map(kitbag_manifest::content::ContentBlock::size).sum();
+        share.work(binary, move || succeeded(success)).await
+    }
+
+    /// Encodes a failure.
+    async fn encode_failure(&self, failure: Failure) -> CallToolResult {
+        let (share, bytes) = (&self.context.share, failure.envelope.error.len());
+        share.expect_answer(bytes);
+        share.work(bytes, move || failed(&failure)).await
     }
 
     /// Returns the earlier questions of a call; `None` if its user cannot be asked.
@@ -254,19 +308,36 @@ impl Handler {
         }
     }
 
-    /// Returns the owner of a tool's toolkit.
-    fn owner_of(&self, tool: &str) -> Option<String> {
-        Some(self.callee(tool)?.owner().to_owned())
+    /// Returns the owner and the digest of a tool's toolkit.
+    fn code_of(&self, tool: &str) -> Option<(String, String)> {
+        let callee = self.callee(tool)?;
+        Some((callee.owner().to_owned(), callee.digest().to_owned()))
+    }
+
+    /// Claims a call that continues with answers, or returns the result with which it has ended.
+    async fn resume(
+        &self,
+        request: &CallToolRequestParams,
+        asked: &Asked,
+    ) -> Result<ControlFlow<CallToolResult, ResumedCall>, ErrorData> {
+        let callee = self.asked_callee(request)?;
+        let none = JsonObject::new();
+        let arguments = request.arguments.as_ref().unwrap_or(&none);
+        asking::resumed(self.context.user.resume(&callee, arguments, asked).await)
     }
 
     /// Seals the questions of a call into a state that the client returns.
     fn seal(&self, request: &CallToolRequestParams, asked: &Asked) -> Result<String, ErrorData> {
-        let gone =
-            || ErrorData::invalid_params(CallError::UnknownTool(request.name.to_string()).to_string(), None);
-        let callee = self.callee(&request.name).ok_or_else(gone)?;
+        let callee = self.asked_callee(request)?;
         let none = JsonObject::new();
         let arguments = request.arguments.as_ref().unwrap_or(&none);
         Ok(self.context.user.seal_asked(&callee, arguments, asked))
+    }
+
+    fn asked_callee(&self, request: &CallToolRequestParams) -> Result<Callee, ErrorData> {
+        let gone =
+            || ErrorData::invalid_params(CallError::UnknownTool(request.name.to_string()).to_string(), None);
+        self.callee(&request.name).ok_or_else(gone)
     }
 
     /// Interprets a call in the client's mode.
@@ -293,8 +364,8 @@ impl Handler {
         // Boxed, like the futures of other calls.
         let sees = Box::new(move |name: &str| chosen.has(name));
         match Box::pin(user.run_code(arguments, sees, self.endpoint.rate.clone())).await {
-            Ok(Reply::Success(success)) => Ok(succeeded(success).into()),
-            Ok(Reply::Failure(failure)) => Ok(failed(&failure).into()),
+            Ok(Reply::Success(success)) => Ok(self.encode_success(success).await.into()),
+            Ok(Reply::Failure(failure)) => Ok(self.encode_failure(failure).await.into()),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
         }
     }
@@ -350,10 +421,31 @@ impl Handler {
     }
 }
 
+/// How a call ended.
+pub(super) enum CallEnd {
+    /// The tool has run to its end with this result. It does not run again with the same answers.
+    Final(CallToolResult),
+    /// The tool has asked its user, or the same call may be made again.
+    Open(CallToolResponse),
+}
+
+impl CallEnd {
+    fn into_response(self) -> CallToolResponse {
+        match self {
+            Self::Final(result) => result.into(),
+            Self::Open(response) => response,
+        }
+    }
+}
+
 /// Whether arguments are too large for a call that waits for a person.
 fn is_large(arguments: Option<&JsonObject>) -> bool {
-    let size = arguments.map_or(Ok(0), |it| serde_json::to_string(it).map(|text| text.len()));
-    size.is_ok_and(|size| size > MAX_WAITING_ARGUMENTS)
+    arguments.is_some_and(|arguments| compact(arguments, MAX_WAITING_ARGUMENTS).is_none())
+}
+
+/// Result of a call that was not made because its user has too many of its kind.
+pub(super) fn busy() -> CallToolResult {
+    failed(&reply::Failure::busy().into())
 }
 
 /// Error for a call that waits for its user when the server stops.

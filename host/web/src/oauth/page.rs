@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
 use kitbag_base::local_mode;
-use kitbag_identity::{CodePrompt, Consent, Destination, paths};
+use kitbag_identity::{ClientSource, CodePrompt, Consent, Destination, paths};
 
 use crate::pages::{self, Notice};
 
@@ -18,8 +18,9 @@ struct ConsentPage<'a> {
     client: &'a str,
     destination: String,
     address: &'a str,
-    /// URL of the client's metadata document, if it did not register.
+    /// URL of the client's metadata document, if it was read.
     document: Option<&'a str>,
+    unread: Option<UnreadDocument<'a>>,
     /// Text that says how long the client may act.
     duration: String,
     /// Target of the form.
@@ -31,6 +32,12 @@ struct ConsentPage<'a> {
     problem: Option<&'static str>,
 }
 
+/// Metadata document that could not be read. Without one, the client has no name.
+struct UnreadDocument<'a> {
+    url: &'a str,
+    why: &'a str,
+}
+
 /// Renders the consent page.
 pub(super) fn consent(question: &Consent) -> Response {
     let duration = if question.scopes.last_beyond_access_token() {
@@ -38,11 +45,17 @@ pub(super) fn consent(question: &Consent) -> Response {
     } else {
         format!("for {}", humantime::format_duration(question.lifetime))
     };
+    let (document, unread) = match &question.client_source {
+        ClientSource::Registration => (None, None),
+        ClientSource::Document => (Some(&*question.client_id), None),
+        ClientSource::UnreadDocument(why) => (None, Some(UnreadDocument { url: &question.client_id, why })),
+    };
     let (status, problem) = code_problem(question.code);
     let page = ConsentPage {
         title: TITLE,
         client: question.client_name.as_deref().unwrap_or("an application without a name"),
-        document: question.client_document.as_deref(),
+        document,
+        unread,
         destination: describe(&question.redirect_uri.destination()),
         address: question.redirect_uri.as_str(),
         duration,

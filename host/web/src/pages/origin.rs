@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_base::base_url::below;
+use kitbag_base::loopback::loopback_names;
 use url::Url;
 
 use crate::error::WebError;
+use crate::names;
 
 /// Host and origin of this server.
 #[derive(Clone)]
@@ -16,6 +20,8 @@ pub(crate) struct OwnOrigin {
     /// Host, with the port unless it is the scheme's default.
     authority: Arc<str>,
     origin: Arc<str>,
+    /// Base URLs with each name of this server; pages have the first.
+    base_urls: Arc<[Url]>,
 }
 
 /// Origin of a form, as reported by the browser.
@@ -34,6 +40,7 @@ impl OwnOrigin {
         Self {
             authority: base_url.authority().into(),
             origin: base_url.origin().ascii_serialization().into(),
+            base_urls: loopback_names(base_url).into(),
         }
     }
 
@@ -59,7 +66,7 @@ pub(crate) fn comes_from_own_page(headers: &HeaderMap) -> bool {
     text(headers, "sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"))
 }
 
-/// Passes only requests whose `Host` is the server's own.
+/// Passes only requests whose `Host` is the server's own. Another name of it on loopback leads there.
 pub(crate) async fn refuse_other_hosts(
     State(own): State<OwnOrigin>,
     request: Request,
@@ -70,6 +77,10 @@ pub(crate) async fn refuse_other_hosts(
         hosts.next().is_some_and(|host| host.as_bytes().eq_ignore_ascii_case(own.authority.as_bytes()));
     if named && hosts.next().is_none() {
         return next.run(request).await;
+    }
+    if request.method() == Method::GET && names::named(&own.base_urls, request.headers()).is_some() {
+        let place = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+        return Redirect::temporary(&below(&own.base_urls[0], place)).into_response();
     }
     let detail = format!("This is at {} only.", own.authority);
     WebError::new(StatusCode::MISDIRECTED_REQUEST, detail).into_response()

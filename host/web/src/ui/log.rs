@@ -2,7 +2,6 @@
 
 mod entry;
 
-use std::io;
 use std::time::Duration;
 
 use askama::Template;
@@ -25,6 +24,7 @@ use crate::error::WebError;
 use crate::logs::tail::{CallLines, Tail, json_lines};
 use crate::logs::{bad_query, outcome};
 use crate::pages::origin::comes_from_own_page;
+use crate::share::RequestShare;
 use entry::ShownCall;
 
 /// Calls per page.
@@ -156,6 +156,7 @@ pub(super) async fn show(
 pub(super) async fn download(
     State(shared): State<Shared>,
     By(user): By<User>,
+    share: RequestShare,
     Path(id): Path<String>,
     parameters: Result<Query<Parameters>, QueryRejection>,
 ) -> Result<Response, WebError> {
@@ -163,7 +164,7 @@ pub(super) async fn download(
     let range = Range { last: None, ..accepted(parameters)?.range()? };
     let reader = records.read(range, ReadingMode::Once).await?;
     let tail = Tail {
-        lines: CallLines { reader, lines: |page| json_lines(page) },
+        lines: CallLines { reader, share, encode: |page, max_bytes| json_lines(page, max_bytes) },
         mode: ReadingMode::Once,
         stopping: shared.stopping,
         max_time: MAX_STREAM_TIME,
@@ -176,6 +177,7 @@ pub(super) async fn download(
 pub(super) async fn live(
     State(shared): State<Shared>,
     By(user): By<User>,
+    share: RequestShare,
     headers: HeaderMap,
     Path(id): Path<String>,
     parameters: Result<Query<Parameters>, QueryRejection>,
@@ -189,7 +191,7 @@ pub(super) async fn live(
     let reader = records.read(range, ReadingMode::Follow).await?;
     let has_left_out = reader.has_left_out();
     let tail = Tail {
-        lines: CallLines { reader, lines: entries },
+        lines: CallLines { reader, share, encode: entries },
         mode: ReadingMode::Follow,
         stopping: shared.stopping,
         max_time: MAX_STREAM_TIME,
@@ -201,8 +203,8 @@ pub(super) async fn live(
     Ok(response)
 }
 
-fn entries(page: &[Logged]) -> io::Result<Bytes> {
-    json_lines(page.iter().map(ShownCall::of))
+fn entries(page: &[Logged], max_bytes: usize) -> Option<Bytes> {
+    json_lines(page.iter().map(ShownCall::of), max_bytes)
 }
 
 fn accepted(parameters: Result<Query<Parameters>, QueryRejection>) -> Result<Parameters, WebError> {

@@ -7,7 +7,7 @@ use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::response::Response;
 use kitbag_access::User;
-use kitbag_access::values::knowledge::{self, Hit, Mode, Summary};
+use kitbag_access::values::knowledge::{self, Coverage, Hit, Mode, Summary};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -40,6 +40,9 @@ struct SearchPage<'a> {
     /// `None` without a query.
     results: Option<Vec<Shown>>,
     is_by_words_alone: bool,
+    /// Sentence about documents that are found by their words only, if there are any.
+    coverage: Option<String>,
+    has_good_match: bool,
     previous: Option<String>,
     next: Option<String>,
     problems: Vec<String>,
@@ -68,6 +71,8 @@ pub(super) async fn show(
         asked: &asked,
         results: None,
         is_by_words_alone: false,
+        coverage: None,
+        has_good_match: true,
         previous: asked.offset.checked_sub(PAGE).map(|offset| asked.at(offset)),
         next: None,
         problems: Vec::new(),
@@ -79,6 +84,8 @@ pub(super) async fn show(
         Ok(found) => {
             page.next = found.has_more.then(|| asked.at(asked.offset.saturating_add(PAGE)));
             page.is_by_words_alone = found.mode == Mode::FullText;
+            page.coverage = found.coverage.and_then(Coverage::note);
+            page.has_good_match = found.has_good_match;
             page.results = Some(found.hits.into_iter().map(Shown::of).collect());
             Ok(frame::page(StatusCode::OK, &page))
         }

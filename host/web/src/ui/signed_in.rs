@@ -51,7 +51,7 @@ pub(super) async fn require_session(
         extensions.insert(session);
     }
     extensions.insert(frame.clone());
-    let mut response = share.answer(next.run(request).await);
+    let mut response = share.answer(next.run(request).await).await;
     response.extensions_mut().insert(frame);
     Ok(response)
 }

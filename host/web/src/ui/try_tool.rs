@@ -26,6 +26,7 @@ use super::schema_form::{Mistakes, Row, SchemaForm, Widget};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::share::RequestShare;
 use crate::tools::{self, CallLimits};
 use answer::{Block, Shown, ShownReply};
 
@@ -67,10 +68,10 @@ pub(super) struct Start {
 
 #[derive(Template)]
 #[template(path = "ui/templates/try_tool.html")]
-struct ToolPage<'a> {
+struct ToolPage {
     frame: Option<Frame>,
-    toolkit: &'a ToolkitDefinition,
-    tool: &'a ToolDefinition,
+    toolkit: Arc<ToolkitDefinition>,
+    tool: ToolDefinition,
     listed_name: String,
     is_read_only: bool,
     /// Whether the user hides the tool from models.
@@ -90,6 +91,7 @@ enum Shape {
 /// Page of a tool that the user can see.
 struct Page<'a> {
     user: &'a User,
+    share: RequestShare,
     frame: Frame,
     toolkit: &'a VisibleToolkit,
     tool: &'a ToolDefinition,
@@ -99,12 +101,13 @@ struct Page<'a> {
 /// `GET /ui/toolkits/{id}/tools/{tool}?as=json`
 pub(super) async fn show(
     By(user): By<User>,
+    share: RequestShare,
     frame: Frame,
     Path((id, name)): Path<(String, String)>,
     Query(Start { entry }): Query<Start>,
 ) -> Result<Response, WebError> {
     let toolkit = user.toolkit(&id)?;
-    let page = Page::of(&user, frame, &toolkit, &name)?;
+    let page = Page::of(&user, share, frame, &toolkit, &name)?;
     let typed = page.form.defaults();
     let entry = if entry.as_deref() == Some("json") {
         let arguments = page.form.arguments(&typed).unwrap_or_default();
@@ -119,13 +122,14 @@ pub(super) async fn show(
 /// tool, or, with `then=json`, shows the arguments as JSON. Closing the connection cancels the call.
 pub(super) async fn call(
     By(user): By<User>,
+    share: RequestShare,
     frame: Frame,
     Extension(limits): Extension<Arc<CallLimits>>,
     Path((id, name)): Path<(String, String)>,
     body: Body,
 ) -> Result<Response, WebError> {
     let toolkit = user.toolkit(&id)?;
-    let page = Page::of(&user, frame, &toolkit, &name)?;
+    let page = Page::of(&user, share, frame, &toolkit, &name)?;
     let typed = Form::read(body).await?;
     let (mut entry, arguments) = page.read(typed);
     let Some(arguments) = arguments else { return page.show(entry, Some(Outcome::Mistaken), None).await };
@@ -142,9 +146,15 @@ pub(super) async fn call(
 }
 
 impl<'a> Page<'a> {
-    fn of(user: &'a User, frame: Frame, toolkit: &'a VisibleToolkit, name: &str) -> Result<Self, WebError> {
+    fn of(
+        user: &'a User,
+        share: RequestShare,
+        frame: Frame,
+        toolkit: &'a VisibleToolkit,
+        name: &str,
+    ) -> Result<Self, WebError> {
         let tool = toolkit.tool(name)?;
-        Ok(Self { user, frame, toolkit, tool, form: SchemaForm::of(&tool.input_schema) })
+        Ok(Self { user, share, frame, toolkit, tool, form: SchemaForm::of(&tool.input_schema) })
     }
 
     /// Parses the arguments; `None` if there are mistakes, which are in the entry.
@@ -168,7 +178,11 @@ impl<'a> Page<'a> {
         }
         let started = Instant::now();
         match Box::pin(self.user.call(&self.listed_name(), arguments, None)).await {
-            Ok(reply) => Ok(Outcome::Replied(ShownReply::of(reply, started.elapsed()))),
+            Ok(reply) => {
+                let (bytes, time) = (reply.size(), started.elapsed());
+                self.share.expect_answer(bytes);
+                Ok(Outcome::Replied(self.share.work(bytes, move || ShownReply::of(reply, time)).await))
+            }
             Err(error @ CallError::Unavailable(_)) => {
                 let (status, detail, _) = WebError::from(error).into_parts();
                 Ok(Outcome::Refused(status, detail))
@@ -196,8 +210,8 @@ impl<'a> Page<'a> {
         };
         let hidden = self.user.hidden().await?;
         let page = ToolPage {
-            toolkit,
-            tool: self.tool,
+            toolkit: self.toolkit.shared_definition().clone(),
+            tool: self.tool.clone(),
             listed_name: self.listed_name(),
             is_read_only: self.tool.annotations.read_only_hint == Some(true),
             is_hidden: hidden.has(&toolkit.id, &self.tool.name),
@@ -207,7 +221,8 @@ impl<'a> Page<'a> {
             command: command(&toolkit.id, &self.tool.name, sent),
             frame: Some(self.frame.at(Section::Directory)),
         };
-        let mut response = frame::page(status, &page);
+        let bytes = self.share.expected_answer();
+        let mut response = self.share.work(bytes, move || frame::page(status, &page)).await;
         response.extensions_mut().insert(InlineImages);
         Ok(response)
     }

@@ -100,6 +100,11 @@ async fn requests_that_an_attacker_would_make_go_back_with_an_error() {
         (vec![("resource", "https://other.example/mcp")], "invalid_target"),
         (vec![("resource", "http://127.0.0.1:8787.evil.example/mcp")], "invalid_target"),
         (vec![("resource", "http://127.0.0.1:8788/mcp")], "invalid_target"),
+        (vec![("resource", "http://localhost:8788/mcp")], "invalid_target"),
+        (vec![("resource", "https://localhost:8787/mcp")], "invalid_target"),
+        (vec![("resource", "http://localhost.evil.example:8787/mcp")], "invalid_target"),
+        (vec![("resource", "http://127.0.0.2:8787/mcp")], "invalid_target"),
+        (vec![("resource", "http://127.0.0.1:8787/mcp//")], "invalid_target"),
         (vec![("resource", "http://127.0.0.1:8787/mcp/../other")], "invalid_target"),
         (vec![("resource", RESOURCE), ("resource", "https://other.example")], "invalid_request"),
         // Repeated parameters.
@@ -123,7 +128,16 @@ async fn requests_that_an_attacker_would_make_go_back_with_an_error() {
 async fn scopes_and_resource_may_be_left_out() {
     let fixture = Fixture::new().await;
     let client_id = fixture.client().await;
-    for resource in ["", BASE_URL, "http://127.0.0.1:8787/", RESOURCE] {
+    for resource in [
+        "",
+        BASE_URL,
+        "http://127.0.0.1:8787/",
+        RESOURCE,
+        "http://127.0.0.1:8787/mcp/",
+        // The same server by its other names.
+        "http://localhost:8787/mcp",
+        "http://[::1]:8787",
+    ] {
         let consent = fixture.ask(&client_id, &[("resource", resource), ("scope", "")]).await;
 
         assert_eq!(consent.scopes.to_string(), "profile email offline_access");

@@ -1,11 +1,6 @@
 //! Client registration, and limits of stored clients.
 
-use http::Response;
-use http_body_util::Full;
-use kitbag_net::egress::test_server::TestServer;
-
 use super::*;
-use crate::local::metadata_document::MetadataDocuments;
 use crate::local::store::MAX_CLIENTS;
 
 #[tokio::test]
@@ -121,43 +116,4 @@ fn without_id(mut registration: Value) -> Value {
     members.remove("client_id").unwrap();
     assert!(members.remove("client_id_issued_at").unwrap().is_i64());
     registration
-}
-
-#[tokio::test]
-async fn a_client_with_a_metadata_document_signs_in_and_renews_its_access_without_it() {
-    let mut fixture = Fixture::new().await;
-    let provider = TestServer::start(|request| {
-        let id = format!("http://{}/client.json", request.headers["host"].to_str().unwrap());
-        let document = json!({ "client_id": id, "client_name": "Editor", "redirect_uris": [CALLBACK] });
-        Response::new(Full::from(document.to_string()))
-    })
-    .await;
-    let ranges = ["127.0.0.0/8".parse().unwrap()].into_iter().collect();
-    let egress = Egress::new(EgressSettings { capture_ranges: ranges, ..EgressSettings::default() });
-    fixture.server.documents = MetadataDocuments::of_scheme("http", egress);
-    let id = format!("{}/client.json", provider.origin());
-
-    // Only opening the consent page makes the server fetch the document.
-    assert_refused(fixture.redeem(&id, "guess", &[]).await, ErrorCode::InvalidClient, "before a sign-in");
-    assert_eq!(provider.hits("/client.json"), 0);
-
-    let consent = fixture.ask(&id, &[]).await;
-    assert_eq!(
-        (consent.client_name.as_deref(), consent.client_document.as_deref()),
-        (Some("Editor"), Some(&*id))
-    );
-    let other =
-        fixture.server.authorize(&request(&id, &[("redirect_uri", "http://localhost:1/other")])).await;
-    assert!(matches!(other, Err(AuthorizeError::UnknownRedirectUri)), "{other:?}");
-    let code = fixture.code(&id, &[]).await;
-    let tokens = fixture.redeem(&id, &code, &[]).await.unwrap();
-    assert_eq!(claims(&tokens)["client_id"], *id);
-
-    drop(provider);
-    fixture.server.documents = MetadataDocuments::of_scheme("http", Egress::new(EgressSettings::default()));
-    let renewed = fixture.refresh(&id, &refresh_token(&tokens), &[]).await.unwrap();
-    assert_eq!(claims(&renewed)["sub"], "ana");
-    // Another sign-in requires the document again.
-    let gone = fixture.server.authorize(&request(&id, &[])).await;
-    assert!(matches!(gone, Err(AuthorizeError::NoDocument { .. })), "{gone:?}");
 }

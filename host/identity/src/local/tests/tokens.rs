@@ -97,7 +97,7 @@ async fn a_refresh_token_is_there_only_with_offline_access() {
 
 #[tokio::test]
 async fn each_refresh_gives_a_new_token_and_an_old_one_ends_the_grant() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with(Lifetimes { replaced_token: Duration::ZERO, ..Lifetimes::default() }).await;
     let (client_id, first) = fixture.signed_in().await;
 
     let second = refresh_token(&fixture.refresh(&client_id, &first, &[]).await.unwrap());
@@ -126,15 +126,33 @@ async fn clients_that_share_a_token_and_refresh_it_at_once_get_the_same_next_one
 }
 
 #[tokio::test]
-async fn a_token_that_was_replaced_a_while_ago_ends_the_grant() {
-    let lifetimes = Lifetimes { replaced_token: Duration::ZERO, ..Lifetimes::default() };
-    let fixture = Fixture::with(lifetimes).await;
-    let (client_id, token) = fixture.signed_in().await;
-    let next = refresh_token(&fixture.refresh(&client_id, &token, &[]).await.unwrap());
+async fn a_session_that_comes_generations_late_gets_the_newest_token() {
+    let fixture = Fixture::new().await;
+    let (client_id, first) = fixture.signed_in().await;
+    let second = refresh_token(&fixture.refresh(&client_id, &first, &[]).await.unwrap());
+    let newest = refresh_token(&fixture.refresh(&client_id, &second, &[]).await.unwrap());
 
-    assert_refused(fixture.refresh(&client_id, &token, &[]).await, ErrorCode::InvalidGrant, "replaced");
+    for late in [&first, &second, &first] {
+        let tokens = fixture.refresh(&client_id, late, &[]).await.unwrap();
+        assert_eq!((refresh_token(&tokens), &claims(&tokens)["sub"]), (newest.clone(), &json!("ana")));
+    }
+    assert!(fixture.refresh(&client_id, &newest, &[]).await.is_ok());
+}
 
-    assert_refused(fixture.refresh(&client_id, &next, &[]).await, ErrorCode::InvalidGrant, "its next");
+#[tokio::test]
+async fn a_late_session_is_refused_and_ends_the_grant_only_once_the_newest_token_was_used() {
+    // The grace period is over at once.
+    let fixture = Fixture::with(Lifetimes { replaced_token: Duration::ZERO, ..Lifetimes::default() }).await;
+    let (client_id, first) = fixture.signed_in().await;
+    let second = refresh_token(&fixture.refresh(&client_id, &first, &[]).await.unwrap());
+
+    for _ in 0..3 {
+        assert_refused(fixture.refresh(&client_id, &first, &[]).await, ErrorCode::InvalidGrant, "late");
+    }
+    let third = refresh_token(&fixture.refresh(&client_id, &second, &[]).await.unwrap());
+
+    assert_refused(fixture.refresh(&client_id, &first, &[]).await, ErrorCode::InvalidGrant, "reused");
+    assert_refused(fixture.refresh(&client_id, &third, &[]).await, ErrorCode::InvalidGrant, "its grant");
 }
 
 #[tokio::test]

@@ -29,5 +29,5 @@ pub struct Reading {
 /// Parses a text file.
 pub fn text(file: String) -> Reading {
     let parsed = text::parse(file);
-    Reading { title: text::title_of(&parsed, Some(Markup::Markdown)), url: parsed.url, text: parsed.text }
+    Reading { title: text::title_of(&parsed, Markup::Markdown), url: parsed.url, text: parsed.text }
 }

@@ -214,7 +214,7 @@ impl Ingest {
     fn standard_input(&self) -> Result<Input, String> {
         let text = read_text(io::stdin())?.ok_or("is no UTF-8 text; write it into a file first")?;
         let parsed = parse(text);
-        let title = title_of(&parsed, Some(Markup::Markdown));
+        let title = title_of(&parsed, Markup::Markdown);
         let title = self.title.clone().or(title).ok_or("has no heading to be its title; give it --title")?;
         Ok(Input::Document(self.text(title, parsed, None)))
     }
@@ -247,7 +247,8 @@ impl Ingest {
             let own = if kind == Kind::Code {
                 None
             } else {
-                title_of(&parsed, Markup::of_extension(&extension(&path)))
+                let markup = Markup::of_file(&extension(&path), parsed.text.as_bytes());
+                title_of(&parsed, markup.unwrap_or(Markup::Plain))
             };
             let given = self.title.clone().or(own);
             let title_is_name = given.is_none();

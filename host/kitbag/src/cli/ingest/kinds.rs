@@ -15,8 +15,8 @@ pub(super) enum Kind {
     Unknown,
 }
 
-const PROSE: [&str; 11] =
-    ["adoc", "asciidoc", "log", "markdown", "md", "org", "rst", "srt", "text", "txt", "vtt"];
+const PROSE: [&str; 12] =
+    ["adoc", "asciidoc", "log", "markdown", "md", "org", "rst", "srt", "tex", "text", "txt", "vtt"];
 /// Names of prose files without an extension, in lower case.
 const NAMED_PROSE: [&str; 13] = [
     "authors",
@@ -45,7 +45,7 @@ const NAMED_CODE: [&str; 8] = [
     "vagrantfile",
 ];
 /// Extensions of source code and configuration.
-const CODE: [&str; 94] = [
+const CODE: [&str; 93] = [
     "asm",
     "astro",
     "awk",
@@ -127,7 +127,6 @@ const CODE: [&str; 94] = [
     "svelte",
     "swift",
     "tcl",
-    "tex",
     "tf",
     "toml",
     "ts",

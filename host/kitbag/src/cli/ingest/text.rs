@@ -1,6 +1,6 @@
 //! Metadata within text files: front matter and title.
 
-use kitbag_knowledge::Markup;
+use kitbag_knowledge::{FrontMatter, Markup};
 
 /// Text, with the metadata of its front matter.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,43 +13,21 @@ pub(super) struct Parsed {
     pub(super) text: String,
 }
 
-/// Splits off front matter: lines of `key: value` between two `---` lines at the very beginning.
+/// Splits off front matter.
 pub(super) fn parse(text: String) -> Parsed {
-    let Some((matter, body)) = split(&text) else { return Parsed { text, ..Parsed::default() } };
-    let find = |wanted: &[&str]| {
-        let mut lines = matter.lines().filter_map(|line| line.split_once(':'));
-        let found = lines.find(|(key, _)| wanted.contains(&key.to_lowercase().as_str()));
-        found.map(|(_, value)| unquoted(value.trim())).filter(|value| !value.is_empty())
-    };
-    let url = find(&["url", "source", "canonical"]);
+    let Some((matter, body)) = FrontMatter::split(&text) else { return Parsed { text, ..Parsed::default() } };
+    let url = matter.value(&["url", "source", "canonical"]);
     Parsed {
-        title: find(&["title"]),
-        author: find(&["author"]),
+        title: matter.value(&["title"]),
+        author: matter.value(&["author"]),
         url: url.filter(|url| url.starts_with("http://") || url.starts_with("https://")),
         text: body.trim_start_matches(['\r', '\n']).to_owned(),
     }
 }
 
-/// Title in the front matter, or else in the markup.
-pub(super) fn title_of(parsed: &Parsed, markup: Option<Markup>) -> Option<String> {
-    parsed.title.clone().or_else(|| markup?.title_of(&parsed.text))
-}
-
-fn split(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if matches!(line.trim_end(), "---" | "...") {
-            return Some((&rest[..at], &rest[at + line.len()..]));
-        }
-        at += line.len();
-    }
-    None
-}
-
-fn unquoted(value: &str) -> String {
-    let inner = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-    inner.unwrap_or(value).to_owned()
+/// Title in the front matter, or else in the text.
+pub(super) fn title_of(parsed: &Parsed, markup: Markup) -> Option<String> {
+    parsed.title.clone().or_else(|| markup.title_of(&parsed.text))
 }
 
 #[cfg(test)]
@@ -71,7 +49,7 @@ mod tests {
                 text: "# Other\nText".to_owned(),
             }
         );
-        assert_eq!(title_of(&parsed, Some(Markup::Markdown)).as_deref(), Some("On: Prices"));
+        assert_eq!(title_of(&parsed, Markup::Markdown).as_deref(), Some("On: Prices"));
     }
 
     #[test]
@@ -84,8 +62,8 @@ mod tests {
             ("---\nurl: javascript:alert(1)\n---\n# Heading", Some("Heading")),
         ] {
             let parsed = parse(text.to_owned());
-            assert_eq!(title_of(&parsed, Some(Markup::Markdown)).as_deref(), title, "{text}");
-            assert_eq!(title_of(&parsed, None), parsed.title, "{text}");
+            assert_eq!(title_of(&parsed, Markup::Markdown).as_deref(), title, "{text}");
+            assert_eq!(title_of(&parsed, Markup::Plain), parsed.title, "{text}");
             assert_eq!(parsed.url, None);
         }
     }

@@ -40,6 +40,9 @@ fn a_label_chooses_among_kinds_of_text() {
     check(text, "", "readme.md", "text/markdown");
     check(text, "", "guide.rst", "text/x-rst");
     check(text, "text/plain", "guide.adoc", "text/asciidoc");
+    check(b"\\title{Tides}", "", "paper.tex", "text/x-tex");
+    check(b".TH LANTERN 1\n", "", "lantern.1", "text/troff");
+    check(text, "", "syslog.1", "text/plain");
     check(b"{\\rtf1\\ansi words}", "application/msword", "letter.doc", "application/rtf");
     check(text, "text/html; charset=utf-8", "", "text/html");
     check(text, "application/ld+json", "", "application/json");

@@ -57,7 +57,7 @@ async fn found(search: &Search, first: &Model, second: &Model, with_previous: bo
     for (number, text) in texts().iter().enumerate() {
         let previous = if with_previous { Some(first.vector(text).await) } else { None };
         let vectors = QueryVectors { current: second.vector(text).await, previous };
-        let ranking = search.fused("ana", &entry, Vec::new(), vectors, None, true).await;
+        let ranking = search.fused("ana", &entry, Vec::new(), vectors, None, true).await.0;
         let best: Vec<_> = ranking.iter().take(3).map(|found| found.chunk).collect();
         let best = search.store.chunk_texts("ana", &best).await.expect("the database works");
         found[number % 2] += usize::from(best.values().any(|found| found == text));

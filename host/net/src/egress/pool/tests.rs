@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::*;
 use crate::egress::Allowlist;
-use crate::egress::connector::Stream;
+use crate::egress::connector::{Connected, Stream};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -30,7 +30,8 @@ impl Fixture {
         let stream = TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap();
         let (end, _) = self.listener.accept().await.unwrap();
         let stream = Stream::Http(TokioIo::new(stream));
-        let connection = Connection::over(stream, &Handle::current()).await.unwrap();
+        let connection =
+            Connection::over(Connected { stream, is_private: true }, &Handle::current()).await.unwrap();
         while !connection.is_idle() {
             tokio::task::yield_now().await;
         }

@@ -23,6 +23,11 @@ impl Resolver {
         Self::Test(Arc::new(move |name| std::future::ready(Ok(answer(name))).boxed()))
     }
 
+    /// Resolver that knows no name.
+    pub(in crate::egress) fn unknowing() -> Self {
+        Self::Test(Arc::new(|_| std::future::ready(Err(LookupError::NotFound)).boxed()))
+    }
+
     /// Resolver that never answers.
     pub(in crate::egress) fn silent() -> Self {
         Self::Test(Arc::new(|_| std::future::pending().boxed()))

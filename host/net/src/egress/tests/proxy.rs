@@ -1,74 +1,13 @@
 //! Connections through the operator's proxy.
 
-use std::net::SocketAddr;
-use std::sync::Mutex;
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
-
 use super::super::test_name_server::{Reply, TestNameServer, addresses};
+use super::super::test_proxy::TestProxy;
 use super::*;
 
-/// Proxy that connects to one server, whatever the requested target. Stops on drop.
-struct TestProxy {
-    address: SocketAddr,
-    heads: Arc<Mutex<Vec<String>>>,
-    accepting: JoinHandle<()>,
-}
-
-impl TestProxy {
-    /// Starts a proxy that tunnels to this loopback port; `None`: it refuses all requests.
-    async fn start(upstream: Option<u16>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let heads = Arc::new(Mutex::new(Vec::new()));
-        let seen = heads.clone();
-        let accepting = tokio::spawn(async move {
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(tunnel(stream, upstream, seen.clone()));
-            }
-        });
-        Self { address, heads, accepting }
-    }
-
-    /// Settings of a client that uses this proxy and the name server `server`.
-    fn settings(&self, server: &TestNameServer, opened: &[&str]) -> EgressSettings {
-        let proxy = Proxy::parse(&format!("http://ana:p%40ss@{}", self.address)).unwrap();
-        EgressSettings {
-            proxy: Some(proxy),
-            name_servers: vec![server.address()],
-            ..settings(opened, opened)
-        }
-    }
-
-    /// Requested targets of the tunnels.
-    fn targets(&self) -> Vec<String> {
-        let heads = self.heads.lock().unwrap();
-        heads.iter().map(|head| head.split(' ').nth(1).unwrap().to_owned()).collect()
-    }
-}
-
-impl Drop for TestProxy {
-    fn drop(&mut self) {
-        self.accepting.abort();
-    }
-}
-
-async fn tunnel(mut stream: TcpStream, upstream: Option<u16>, seen: Arc<Mutex<Vec<String>>>) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(stream.read_u8().await.unwrap());
-    }
-    seen.lock().unwrap().push(String::from_utf8(head).unwrap());
-    let Some(port) = upstream else {
-        let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n";
-        return stream.write_all(refusal).await.unwrap();
-    };
-    let mut upstream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
-    copy_bidirectional(&mut stream, &mut upstream).await.ok();
+/// Settings of a client that uses this proxy and the name server `server`.
+fn proxied(proxy: &TestProxy, server: &TestNameServer, opened: &[&str]) -> EgressSettings {
+    let proxy = Proxy::parse(&format!("http://ana:p%40ss@{}", proxy.address)).unwrap();
+    EgressSettings { proxy: Some(proxy), name_servers: vec![server.address()], ..settings(opened, opened) }
 }
 
 /// Name server that knows only a public name, a private one, and one with both kinds of address.
@@ -86,7 +25,7 @@ async fn names() -> TestNameServer {
 async fn toolkits_and_captures_go_by_the_proxy_to_the_address_that_was_checked() {
     let (upstream, server) = (upstream().await, names().await);
     let proxy = TestProxy::start(Some(upstream.port())).await;
-    let egress = Egress::new(proxy.settings(&server, &[]));
+    let egress = Egress::new(proxied(&proxy, &server, &[]));
     let listed = listing(&["public.example:80".to_owned()]);
 
     for policy in [&listed, &capture()] {
@@ -106,7 +45,7 @@ async fn toolkits_and_captures_go_by_the_proxy_to_the_address_that_was_checked()
 async fn the_proxy_is_never_asked_for_what_the_guard_refuses_or_cannot_check() {
     let server = names().await;
     let proxy = TestProxy::start(Some(9)).await;
-    let egress = Egress::new(proxy.settings(&server, &[]));
+    let egress = Egress::new(proxied(&proxy, &server, &[]));
     let entries = ["private.example", "127.0.0.1", "unknown.example"].map(|host| format!("{host}:80"));
     let listed = listing(&entries);
 
@@ -126,7 +65,7 @@ async fn the_proxy_is_never_asked_for_what_the_guard_refuses_or_cannot_check() {
 async fn private_addresses_that_are_allowed_are_connected_to_directly() {
     let (upstream, server) = (upstream().await, names().await);
     let proxy = TestProxy::start(None).await;
-    let egress = Egress::new(proxy.settings(&server, &["127.0.0.1/32"]));
+    let egress = Egress::new(proxied(&proxy, &server, &["127.0.0.1/32"]));
     let authority = format!("private.example:{}", upstream.port());
     let uri = format!("http://{authority}/");
 
@@ -147,7 +86,7 @@ async fn private_addresses_that_are_allowed_are_connected_to_directly() {
 async fn the_servers_own_requests_may_leave_names_to_the_proxy() {
     let (upstream, server) = (upstream().await, names().await);
     let proxy = TestProxy::start(Some(upstream.port())).await;
-    let egress = Egress::new(proxy.settings(&server, &[]));
+    let egress = Egress::new(proxied(&proxy, &server, &[]));
 
     let fetched = fetch(&egress, "http://operators.invalid/", &Policy::Operator).await;
 
@@ -159,7 +98,7 @@ async fn the_servers_own_requests_may_leave_names_to_the_proxy() {
 async fn a_proxy_that_refuses_is_an_error_that_does_not_hang() {
     let server = names().await;
     let proxy = TestProxy::start(None).await;
-    let egress = Egress::new(proxy.settings(&server, &[]));
+    let egress = Egress::new(proxied(&proxy, &server, &[]));
 
     let error = fetch(&egress, "http://public.example/", &capture()).await.unwrap_err();
 

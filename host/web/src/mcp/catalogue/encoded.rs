@@ -23,8 +23,13 @@ pub(in crate::mcp) enum Shape {
     Older,
 }
 
-/// Memory-bounded cache of encoded lists.
-pub(super) struct EncodedLists(Cache<(View, Shape), Arc<[EncodedPage]>>);
+/// Memory-bounded cache of encoded lists. Clones share it.
+#[derive(Clone)]
+pub(super) struct EncodedLists(Cache<(View, Shape), EncodedPages>);
+
+/// All pages of a list.
+#[derive(Clone)]
+pub(super) struct EncodedPages(Arc<[EncodedPage]>);
 
 struct EncodedPage {
     from: Cursor,
@@ -35,7 +40,7 @@ impl EncodedLists {
     pub(super) fn new() -> Self {
         let cache = Cache::builder()
             .max_capacity(MAX_BYTES)
-            .weigher(|_, pages: &Arc<[EncodedPage]>| {
+            .weigher(|_, EncodedPages(pages): &EncodedPages| {
                 let bytes = pages.iter().map(|page| PAGE_BYTES + page.result.get().len()).sum::<usize>();
                 u32::try_from(bytes).unwrap_or(u32::MAX)
             })
@@ -43,15 +48,26 @@ impl EncodedLists {
         Self(cache.build())
     }
 
+    /// Returns the pages of a list if they are cached.
+    pub(super) fn get(&self, list: &WholeList, shape: Shape) -> Option<EncodedPages> {
+        self.0.get(&(list.view(), shape))
+    }
+
+    /// Encodes the pages of a list, once for all who need them at the same time.
+    pub(super) fn add(&self, list: &WholeList, shape: Shape) -> EncodedPages {
+        self.0.get_with((list.view(), shape), || encode(list, shape))
+    }
+}
+
+impl EncodedPages {
     /// Returns the page that begins at `from`, if there is one.
-    pub(super) fn page(&self, list: &WholeList, from: &Cursor, shape: Shape) -> Option<Arc<RawValue>> {
-        let pages = self.0.get_with((list.view(), shape), || encode(list, shape));
-        pages.iter().find(|page| page.from == *from).map(|page| page.result.clone())
+    pub(super) fn beginning_at(&self, from: &Cursor) -> Option<Arc<RawValue>> {
+        self.0.iter().find(|page| page.from == *from).map(|page| page.result.clone())
     }
 }
 
 /// Encodes all pages of a list.
-fn encode(list: &WholeList, shape: Shape) -> Arc<[EncodedPage]> {
+fn encode(list: &WholeList, shape: Shape) -> EncodedPages {
     let mut pages = Vec::new();
     let mut start = Some(Cursor::default());
     while let Some(from) = start {
@@ -60,7 +76,7 @@ fn encode(list: &WholeList, shape: Shape) -> Arc<[EncodedPage]> {
         pages.push(EncodedPage { from, result: result(page, shape) });
         start = next;
     }
-    pages.into()
+    EncodedPages(pages.into())
 }
 
 /// Encodes a page as the `result` of a response, completed as rmcp does for each revision.
@@ -74,7 +90,7 @@ fn result(page: Page, shape: Shape) -> Arc<RawValue> {
 }
 
 impl From<Page> for ListToolsResult {
-    fn from(Page { tools, next }: Page) -> Self {
+    fn from(Page { tools, next, .. }: Page) -> Self {
         let mut result = Self::with_all_items(tools);
         result.next_cursor = next.map(|cursor| cursor.to_string());
         result
@@ -109,7 +125,7 @@ mod tests {
     fn names(encoded: &EncodedLists, list: &WholeList, shape: Shape) -> (Vec<String>, usize) {
         let (mut names, mut pages, mut next) = (Vec::new(), 0, Some(Cursor::default()));
         while let Some(from) = next {
-            let page = encoded.page(list, &from, shape).expect("a page begins there");
+            let page = encoded.add(list, shape).beginning_at(&from).expect("a page begins there");
             let page: Value = serde_json::from_str(page.get()).expect("it is JSON");
             names.extend(
                 page["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].to_string()),
@@ -130,12 +146,11 @@ mod tests {
             names.dedup();
             assert_eq!((names.len(), pages), (2 * PAGE_SIZE + 1, 3), "{shape:?}");
         }
-        let first = || encoded.page(&list, &Cursor::default(), Shape::Current).expect("there is one");
-        assert!(Arc::ptr_eq(&first(), &first()));
-        assert!(
-            encoded.page(&list, &Cursor::after(Section::Others, "a", 7), Shape::Current).is_none(),
-            "no page begins there"
-        );
+        let pages = encoded.get(&list, Shape::Current).expect("they are cached");
+        let again = encoded.add(&list, Shape::Current);
+        assert!(Arc::ptr_eq(&pages.0, &again.0));
+        let inside = Cursor::after(Section::Others, "a", 7);
+        assert!(pages.beginning_at(&inside).is_none(), "no page begins there");
     }
 
     #[test]
@@ -189,7 +204,7 @@ mod tests {
 
         for index in 0..40 {
             let list = WholeList(vec![toolkit(&index.to_string(), 1, &long)]);
-            assert!(encoded.page(&list, &Cursor::default(), Shape::Current).is_some());
+            assert!(encoded.add(&list, Shape::Current).beginning_at(&Cursor::default()).is_some());
         }
 
         encoded.0.run_pending_tasks();

@@ -33,7 +33,7 @@ struct Items<T> {
 pub(in crate::mcp) struct Offers(Vec<Arc<ToolkitOffers>>);
 
 /// A page, and the cursor of the next one.
-pub(in crate::mcp) type OffersPage<T> = (Vec<T>, Option<String>);
+pub(in crate::mcp) type OffersPage<T> = ((Vec<T>, usize), Option<String>);
 
 /// Digests to detect changes: of prompts, and of resources with their templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,14 +99,14 @@ impl Offers {
             let before = from.listed_of(Section::default(), &offers.toolkit);
             for (index, (item, size)) in items(offers).items.iter().enumerate().skip(before) {
                 if last.is_some() && (page.len() == PAGE_SIZE || bytes + size > PAGE_BYTES) {
-                    return Ok((page, last));
+                    return Ok(((page, bytes), last));
                 }
                 bytes += size;
                 page.push(item.clone());
                 last = Some(Cursor::after(Section::default(), &offers.toolkit, index).to_string());
             }
         }
-        Ok((page, None))
+        Ok(((page, bytes), None))
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
 
         let (mut names, mut pages, mut cursor) = (Vec::new(), 0, None);
         loop {
-            let (page, next) = offers.prompts(cursor.as_deref()).expect("its own cursor");
+            let ((page, _), next) = offers.prompts(cursor.as_deref()).expect("its own cursor");
             names.extend(page.into_iter().map(|prompt| prompt.name));
             pages += 1;
             cursor = next;

@@ -21,8 +21,6 @@ const MAX_IMAGE_BYTES: usize = 2 << 20;
 const MAX_IMAGES_BYTES: usize = 4 << 20;
 /// Image types that every browser decodes, without any that can contain scripts.
 const RASTER_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
-/// Prefix of the error text about invalid arguments.
-const INVALID_ARGUMENTS: &str = "Invalid arguments: ";
 
 /// View model of a reply.
 #[expect(clippy::struct_excessive_bools, reason = "they answer different questions")]
@@ -39,6 +37,8 @@ pub(super) struct ShownReply {
     pub(super) needs_account: bool,
     /// Whether a consent of the user may fix the failure.
     pub(super) needs_consent: bool,
+    /// Violations of the input schema, each as `pointer: message`.
+    violations: Vec<String>,
     pub(super) text: Shown,
     pub(super) structured: Option<Shown>,
     pub(super) blocks: Vec<Block>,
@@ -90,6 +90,7 @@ impl ShownReply {
             missing: Vec::new(),
             needs_account: false,
             needs_consent: false,
+            violations: Vec::new(),
             text: Shown::lines(&text),
             structured: structured.as_ref().map(Shown::json),
             blocks: content.into_iter().take(MAX_BLOCKS).map(|it| Block::of(it.content, &mut room)).collect(),
@@ -98,7 +99,7 @@ impl ShownReply {
     }
 
     fn failed(failure: Failure, time: String) -> Self {
-        let summary = match failure.code {
+        let summary = match failure.envelope.code {
             ErrorCode::ToolError => "The call has failed.",
             ErrorCode::InvalidParams => "The arguments do not fit the tool.",
         };
@@ -106,8 +107,9 @@ impl ShownReply {
             time,
             summary,
             is_failure: true,
-            is_retryable: failure.retryable,
-            text: Shown::lines(&failure.error),
+            is_retryable: failure.envelope.retryable,
+            violations: failure.violations,
+            text: Shown::lines(&failure.envelope.error),
             needs_account: failure.needs_account,
             needs_consent: failure.needs_consent,
             missing: failure.missing_secrets,
@@ -119,9 +121,7 @@ impl ShownReply {
 
     /// Error message for each argument. The text of the failure contains all of them too.
     pub(super) fn mistakes(&self) -> Mistakes {
-        let violations = self.text.text.strip_prefix(INVALID_ARGUMENTS).filter(|_| self.is_failure);
-        let violations = violations.into_iter().flat_map(|all| all.split("; "));
-        let pairs = violations.filter_map(|violation| violation.split_once(": "));
+        let pairs = self.violations.iter().filter_map(|violation| violation.split_once(": "));
         pairs
             .filter(|(pointer, _)| pointer.starts_with('/') && pointer.len() > 1)
             .map(|(pointer, message)| (pointer.to_owned(), message.to_owned()))
@@ -247,13 +247,15 @@ mod tests {
     #[test]
     fn violations_are_found_by_their_argument() {
         let violations = ["/a: is odd", "/tags/1: is no text; it is a number", "/: \"b\" is required"];
-        let failure = reply::Failure::invalid_params(&violations.map(str::to_owned));
+        let violations = violations.map(str::to_owned).to_vec();
+        let envelope = reply::Failure::invalid_params(&violations);
+        let failure = Failure { violations, ..envelope.into() };
 
-        let mistakes = ShownReply::of(Reply::Failure(failure.into()), Duration::ZERO).mistakes();
+        let mistakes = ShownReply::of(Reply::Failure(failure), Duration::ZERO).mistakes();
 
         assert_eq!(mistakes.keys().collect::<Vec<_>>(), ["/a", "/tags/1"]);
-        assert_eq!(mistakes["/a"], "is odd");
-        let other = reply::Failure::tool_error("No: /a: is odd");
+        assert_eq!((&*mistakes["/a"], &*mistakes["/tags/1"]), ("is odd", "is no text; it is a number"));
+        let other = reply::Failure::tool_error("Invalid arguments: /a: is odd");
         assert!(ShownReply::of(Reply::Failure(other.into()), Duration::ZERO).mistakes().is_empty());
     }
 }
