@@ -2,6 +2,8 @@
 //! contents of resources.
 
 mod offered;
+#[cfg(feature = "rules")]
+mod redacted;
 
 #[cfg(feature = "rules")]
 pub use offered::messages_problem;

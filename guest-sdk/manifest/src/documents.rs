@@ -3,11 +3,15 @@
 
 #[cfg(feature = "rules")]
 mod check;
+#[cfg(feature = "rules")]
+mod clean;
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "rules")]
 pub use check::{check, check_upload};
+#[cfg(feature = "rules")]
+pub use clean::clean;
 
 /// Maximum number of documents in a batch.
 pub const MAX_DOCUMENTS: usize = 1000;

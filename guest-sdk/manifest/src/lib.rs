@@ -1,6 +1,8 @@
 //! The declaration of a Kitbag toolkit and the rules that apply wherever a call runs: rules of a declaration,
 //! checks of arguments, results, documents and searches, error texts, reachable addresses, limits.
 //!
+//! The host of calls in tests (`test_host`) is here too, for both SDKs.
+//!
 //! The host and both SDKs share this crate, so a check has the same result and message on an author's machine and on a
 //! server. TypeScript reaches it through `rules-module`, and in the sandbox through the engine's module `kitbag:rules`.
 //! Inside the sandbox only the types, the error texts and the allowlist are compiled: everything else needs the feature
@@ -38,6 +40,8 @@ pub mod portability;
 #[cfg(feature = "rules")]
 pub mod question;
 #[cfg(feature = "rules")]
+pub mod redaction;
+#[cfg(feature = "rules")]
 pub mod reply;
 #[cfg(feature = "rules")]
 mod rules;
@@ -45,6 +49,8 @@ mod rules;
 pub mod schema;
 #[cfg(feature = "rules")]
 mod shape;
+#[cfg(feature = "test-host")]
+pub mod test_host;
 
 pub use annotations::ToolAnnotations;
 pub use auth::{

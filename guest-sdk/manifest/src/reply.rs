@@ -166,8 +166,7 @@ pub fn text_warning(tool: &str, text_bytes: usize, structured: Option<&Value>) -
 }
 
 /// Problem with the successful response of a token endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenProblem {
     /// The body is not a JSON object, or has no token.
     NoToken,
@@ -189,8 +188,7 @@ impl TokenProblem {
 }
 
 /// Problem with the value of a credential that is to be attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialProblem {
     /// The value has characters that are not allowed in a header.
     NotAHeaderValue,

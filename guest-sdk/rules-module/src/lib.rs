@@ -6,6 +6,7 @@
 
 #[cfg(target_family = "wasm")]
 mod exports;
+mod test_host;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,15 +15,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use kitbag_manifest::documents::{self, CheckedDocument, Identity, NewDocument};
 use kitbag_manifest::mismatch::{self, Kind, Meant, Violation};
-use kitbag_manifest::offers::ResourcePath;
-use kitbag_manifest::question::{MAX_QUESTIONS, Question};
-use kitbag_manifest::reply::{self, CredentialProblem, Failure, TokenProblem};
+use kitbag_manifest::reply::{self, Failure};
 use kitbag_manifest::schema::Schema;
 use kitbag_manifest::{
-    ConfigField, Problem, Problems, PromptDefinition, ResourceDefinition, ToolkitDefinition, address, cache,
-    config, egress, knowledge, limits, portability, texts, validate,
+    ConfigField, Problem, Problems, ToolkitDefinition, address, config, egress, limits, portability, texts,
+    validate,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -39,35 +37,12 @@ enum Request {
     Declaration { declaration: Box<ToolkitDefinition> },
     /// Validates the arguments of a tool. Answers with the failure if they do not fit the schema.
     Arguments { schema: Value, arguments: Value },
-    /// Validates the arguments of a prompt. Answers with the failure if they do not fit.
-    Prompt { prompt: PromptDefinition, arguments: Value },
-    /// Finds the resource whose URI matches a path. Answers with its index and the values of its variables,
-    /// or with null.
-    Resource { resources: Vec<ResourceDefinition>, path: String },
-    /// Validates a handler's result. Answers with the structured value for the client (if any) and a warning
-    /// for the author (if any), or with the failure. `text` and `size` are the bytes of the text and of the
-    /// whole result.
-    Result { tool: String, text: usize, size: usize, structured: Option<String>, output: Option<Value> },
     /// Answers with the failure that a client receives.
     Failure(Cause),
     /// Answers with the settings for a handler, and the problems of the user's values by key.
     Settings { fields: BTreeMap<String, ConfigField>, values: Map<String, Value> },
-    /// Validates a batch of documents. Answers with the documents normalised for storage, or with the
-    /// problems.
-    Documents { documents: Vec<NewDocument> },
-    /// Validates a search. Answers with the problems.
-    Search { query: String, limit: u32 },
-    /// Validates a question to the user. Answers with the problems.
-    Question { key: String, message: String, schema: String },
-    /// Validates the user's answer to a question. Answers with the fields for the handler, or with the
-    /// violations.
-    Answer { key: String, message: String, schema: String, fields: Map<String, Value> },
-    /// Validates a cache key, and its value if there is one. Answers with the problems.
-    Cache { key: String, value: Option<String>, seconds: Option<u32> },
     /// Answers with whether `egress` lists a URL's host.
     Allows { egress: Vec<String>, url: String },
-    /// Answers with whether a URL belongs to the `apiHost` of a sign-in.
-    ApiHost { host: String, url: String },
     /// Answers with the `egress` entry that would grant a URL.
     Entry { url: String },
     /// Determines the branches of a choice that a value was meant for. Answers with `branch` and `of`, with
@@ -83,6 +58,8 @@ enum Request {
     Listed { schema: Value },
     /// Answers with the default limits of calls.
     Limits,
+    /// Asks the host of a call in a test; see there.
+    TestHost { request: test_host::Request },
 }
 
 /// Cause of a call's failure.
@@ -91,17 +68,10 @@ enum Request {
 enum Cause {
     ToolError { message: String, retryable: bool },
     InvalidParams { message: String },
-    MissingCredentials { toolkit: String, names: Vec<String> },
-    RefusedCredentials { toolkit: String, names: Vec<String>, host: String, status: u16, code: String },
-    UnusableToken { host: String, problem: TokenProblem },
-    UnusableCredential { toolkit: String, name: String, problem: CredentialProblem },
-    NoAccount { toolkit: String, host: String },
-    AccountRefused { toolkit: String, host: String, status: u16 },
     Handler,
     Deadline { milliseconds: u64 },
     Limit { name: String },
     Busy,
-    ResultTooLarge,
 }
 
 /// Answer to a request. Not a [`Value`], which would change the order of members.
@@ -118,18 +88,10 @@ enum Answer {
     Failure {
         failure: Failure,
     },
-    Structured {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        structured: Option<Value>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        warning: Option<String>,
-    },
+    Valid {},
     Settings {
         config: Map<String, Value>,
         problems: BTreeMap<String, String>,
-    },
-    Documents {
-        documents: Vec<StoredDocument>,
     },
     Plain(Value),
     /// The request is not valid.
@@ -138,48 +100,22 @@ enum Answer {
     },
 }
 
-/// A valid document, normalised for storage.
-#[derive(Serialize)]
-struct StoredDocument {
-    #[serde(flatten)]
-    document: CheckedDocument,
-    /// Deduplication key within the document's feed.
-    identity: String,
-}
-
-impl From<CheckedDocument> for StoredDocument {
-    fn from(document: CheckedDocument) -> Self {
-        let identity = match document.identity() {
-            Identity::Url(url) => format!("url {url}"),
-            Identity::File(url) => format!("file {url}"),
-            Identity::Text(text) => format!("text {text}"),
-        };
-        Self { document, identity }
-    }
-}
-
 /// Answers a request. Both are JSON texts.
 pub fn answer(request: &str) -> String {
-    let answer = match serde_json::from_str(request) {
+    match serde_json::from_str(request) {
         Ok(request) => answer_to(request),
-        Err(error) => Answer::Error { error: error.to_string() },
-    };
-    serde_json::to_string(&answer).expect("plain data always serialises")
-}
-
-/// Validates the user's answer to a question.
-fn accepted(key: &str, message: &str, schema: &str, fields: Map<String, Value>) -> Answer {
-    match Question::check(key, message, schema) {
-        Ok(question) => Answer::Plain(match question.accept(fields) {
-            Ok(fields) => json!({ "fields": fields }),
-            Err(violations) => json!({ "violations": violations }),
-        }),
-        Err(problems) => Answer::Problems { problems },
+        Err(error) => text(&Answer::Error { error: error.to_string() }),
     }
 }
 
-fn answer_to(request: Request) -> Answer {
-    match request {
+/// Returns an answer as JSON text.
+pub(crate) fn text(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).expect("plain data always serialises")
+}
+
+fn answer_to(request: Request) -> String {
+    let answer = match request {
+        Request::TestHost { request } => return test_host::answer(request),
         Request::Declaration { declaration } => match validate(of_this_version(*declaration)) {
             Ok(valid) => Answer::Manifest {
                 warnings: portability::warnings(&valid),
@@ -188,28 +124,10 @@ fn answer_to(request: Request) -> Answer {
             Err(problems) => Answer::Problems { problems },
         },
         Request::Arguments { schema, arguments } => {
-            checked(with_schema(&schema, |schema| reply::check_arguments(schema, &arguments).map(|()| None)))
-        }
-        Request::Prompt { prompt, arguments } => checked(with_schema(&prompt.input_schema(), |schema| {
-            reply::check_arguments(schema, &arguments).map(|()| None)
-        })),
-        Request::Resource { resources, path } => {
-            let found = ResourcePath::find(&resources, &path);
-            Answer::Plain(json!(found.map(|it| json!({ "index": it.index, "variables": it.variables }))))
-        }
-        Request::Result { size, .. } if size > limits::DEFAULT_RESULT_MIB << 20 => {
-            Answer::Failure { failure: Failure::result_too_large() }
-        }
-        Request::Result { output: None, .. } => Answer::Structured { structured: None, warning: None },
-        Request::Result { tool, text, structured, output: Some(output), .. } => {
-            let outcome =
-                with_schema(&output, |schema| reply::check_structured(Some(schema), structured.as_deref()));
-            match checked(outcome) {
-                Answer::Structured { structured, .. } => {
-                    let warning = reply::text_warning(&tool, text, structured.as_ref());
-                    Answer::Structured { structured, warning }
-                }
-                other => other,
+            match with_schema(&schema, |schema| reply::check_arguments(schema, &arguments)) {
+                Ok(Ok(())) => Answer::Valid {},
+                Ok(Err(failure)) => Answer::Failure { failure },
+                Err(error) => Answer::Error { error },
             }
         }
         Request::Failure(cause) => Answer::Failure { failure: failure(cause) },
@@ -217,29 +135,8 @@ fn answer_to(request: Request) -> Answer {
             config: config::effective(&fields, &values),
             problems: config::problems(&fields, &values),
         },
-        Request::Documents { documents } => match documents::check(documents) {
-            Ok(checked) => Answer::Documents { documents: checked.into_iter().map(Into::into).collect() },
-            Err(problems) => Answer::Problems { problems },
-        },
-        Request::Search { query, limit } => {
-            Answer::Problems { problems: knowledge::check_search(&query, limit).err().unwrap_or_default() }
-        }
-        Request::Question { key, message, schema } => {
-            Answer::Problems { problems: Question::check(&key, &message, &schema).err().unwrap_or_default() }
-        }
-        Request::Answer { key, message, schema, fields } => accepted(&key, &message, &schema, fields),
-        Request::Cache { key, value, seconds } => {
-            let checked = match value {
-                Some(value) => cache::check_value(&key, &value, seconds),
-                None => cache::check_key(&key),
-            };
-            Answer::Problems { problems: checked.err().unwrap_or_default() }
-        }
         Request::Allows { egress, url } => {
             Answer::Plain(url.parse().is_ok_and(|url| egress::allows(&egress, &url)).into())
-        }
-        Request::ApiHost { host, url } => {
-            Answer::Plain(url.parse().is_ok_and(|url| egress::is_api_host(&host, &url)).into())
         }
         Request::Entry { url } => match url.parse() {
             Ok(url) => Answer::Plain(egress::entry_for(&url).into()),
@@ -259,29 +156,13 @@ fn answer_to(request: Request) -> Answer {
             "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
             "callMemory": limits::DEFAULT_CALL_MEMORY_MIB << 20,
             "mcpRequest": limits::DEFAULT_MCP_REQUEST_MIB << 20,
-            "contentOverhead": limits::CONTENT_OVERHEAD_BYTES,
-            "resultSize": limits::DEFAULT_RESULT_MIB << 20,
-            "redirects": limits::MAX_REDIRECTS,
             "connectTimeout": milliseconds(limits::CONNECT_TIMEOUT),
             "userAgent": limits::USER_AGENT,
-            "redactedBytes": limits::MIN_REDACTED_BYTES,
-            "cacheBytes": cache::MAX_TOTAL_BYTES,
-            "cacheValues": cache::MAX_VALUES,
-            "cacheSeconds": cache::MAX_SECONDS,
-            "searchResults": limits::DEFAULT_SEARCH_RESULTS,
-            "questions": MAX_QUESTIONS,
             "reportedViolations": mismatch::MAX_REPORTED,
             "version": env!("CARGO_PKG_VERSION"),
         })),
-    }
-}
-
-fn checked(outcome: Result<Result<Option<Value>, Failure>, String>) -> Answer {
-    match outcome {
-        Ok(Ok(structured)) => Answer::Structured { structured, warning: None },
-        Ok(Err(failure)) => Answer::Failure { failure },
-        Err(error) => Answer::Error { error },
-    }
+    };
+    text(&answer)
 }
 
 /// Determines the branches that a value was meant for, from each branch's violations as pairs of depth and
@@ -316,27 +197,16 @@ fn failure(cause: Cause) -> Failure {
     match cause {
         Cause::ToolError { message, retryable } => Failure::tool_error(message).retryable(retryable),
         Cause::InvalidParams { message } => Failure::invalid_params(&[message]),
-        Cause::MissingCredentials { toolkit, names } => Failure::missing_credentials(&toolkit, &names),
-        Cause::RefusedCredentials { toolkit, names, host, status, code } => {
-            Failure::refused_credentials(&toolkit, &names, &host, status, &code)
-        }
-        Cause::UnusableToken { host, problem } => Failure::unusable_token(&host, problem.reason()),
-        Cause::UnusableCredential { toolkit, name, problem } => {
-            Failure::unusable_credential(&toolkit, &name, problem.reason())
-        }
-        Cause::NoAccount { toolkit, host } => Failure::no_account(&toolkit, &host),
-        Cause::AccountRefused { toolkit, host, status } => Failure::account_refused(&toolkit, &host, status),
         Cause::Handler => Failure::of_handler(),
         Cause::Deadline { milliseconds } => Failure::deadline(Duration::from_millis(milliseconds)),
         Cause::Limit { name } => Failure::limit(&name),
         Cause::Busy => Failure::busy(),
-        Cause::ResultTooLarge => Failure::result_too_large(),
     }
 }
 
 /// Calls `use_schema` with the compiled schema. Compiled schemas are cached, because tests often call the
 /// same tools.
-fn with_schema<T>(schema: &Value, use_schema: impl FnOnce(&Schema) -> T) -> Result<T, String> {
+pub(crate) fn with_schema<T>(schema: &Value, use_schema: impl FnOnce(&Schema) -> T) -> Result<T, String> {
     thread_local! {
         static SCHEMAS: RefCell<Vec<(Value, Rc<Schema>)>> = const { RefCell::new(Vec::new()) };
     }
@@ -382,38 +252,6 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_too_large_or_do_not_fit_are_failures() {
-        let output = json!({ "type": "object", "required": ["a"] });
-        let check_result = |size: usize, structured: &str| {
-            ask(&json!({
-                "ask": "result", "tool": "t", "text": 0, "size": size, "structured": structured, "output": output,
-            }))
-        };
-
-        assert_eq!(check_result(10, r#"{"a":1}"#), json!({ "structured": { "a": 1 } }));
-        assert_eq!(check_result((4 << 20) + 1, "{}")["failure"]["error"], "The tool's result is too large.");
-        let mismatch = check_result(10, "{}")["failure"]["error"].clone();
-        assert!(
-            mismatch.as_str().is_some_and(|text| text.ends_with("\"a\" is a required property")),
-            "{mismatch}"
-        );
-    }
-
-    #[test]
-    fn documents_are_answered_as_they_are_stored_or_with_their_problems() {
-        let check = |document: Value| ask(&json!({ "ask": "documents", "documents": [document] }));
-
-        let stored = check(json!({ "title": "A\n title", "text": "a", "url": "https://A.example/#top" }));
-        assert_eq!(stored["documents"][0]["title"], "A title");
-        assert_eq!(stored["documents"][0]["identity"], "url https://a.example/");
-        let refused = check(json!({ "title": "", "text": "a" }));
-        let problem = json!({ "path": "documents[0].title", "message": "must not be empty" });
-        assert_eq!(refused, json!({ "problems": [problem] }));
-        let search = ask(&json!({ "ask": "search", "query": "a", "limit": 0 }));
-        assert_eq!(search["problems"][0]["path"], "limit");
-    }
-
-    #[test]
     fn texts_and_choices_are_those_of_the_rules() {
         let text = ask(&json!({ "ask": "text", "name": "refused", "parts": ["r"] }));
         assert_eq!(text, "The knowledge base refused the request: r");
@@ -424,27 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn prompts_and_resources_are_checked_as_on_a_server() {
-        let prompt =
-            json!({ "name": "p", "description": "d", "arguments": [{ "name": "a", "required": true }] });
-        let resources = json!([{ "name": "r", "description": "d", "uri": "books/{isbn}" }]);
-        let found = |path: &str| ask(&json!({ "ask": "resource", "resources": resources, "path": path }));
-
-        let fits = ask(&json!({ "ask": "prompt", "prompt": prompt, "arguments": { "a": "x" } }));
-        let refused = ask(&json!({ "ask": "prompt", "prompt": prompt, "arguments": {} }));
-
-        assert_eq!(fits, json!({}));
-        assert_eq!(refused["failure"]["code"], "INVALID_PARAMS");
-        assert_eq!(found("books/7%207"), json!({ "index": 0, "variables": { "isbn": "7 7" } }));
-        assert_eq!(found("books/.."), Value::Null);
-    }
-
-    #[test]
     fn what_is_no_request_is_said() {
         assert!(ask(&json!({ "ask": "nothing" }))["error"].is_string());
         assert_eq!(ask(&json!({ "ask": "ranges", "ranges": ["10.0.0.0/8", "nowhere"] })), json!("nowhere"));
-        let is_api = ask(&json!({ "ask": "api-host", "host": "a.example", "url": "https://a.example/x" }));
-        assert_eq!(is_api, json!(true));
         let permitted = ask(&json!({ "ask": "permits", "opened": ["10.0.0.0/8"], "address": "10.1.2.3" }));
         assert_eq!(permitted, json!(true));
     }

@@ -4,12 +4,13 @@ mod answer;
 mod cache;
 mod call;
 mod call_result;
+mod clock;
 mod knowledge;
+mod network;
 mod offers;
 mod outcome;
 pub(crate) mod platform;
 mod questions;
-mod sign_in;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -51,7 +52,7 @@ pub fn dispatch(toolkit: &Toolkit, call: Call) -> Outcome {
     assert!(problems.is_empty(), "the call does not fit {:?}:\n{}", definition.id, problems.join("\n"));
     match call.target().clone() {
         CallTarget::Tool(name) => of_tool(toolkit, &definition, call, &name),
-        target => offers::dispatch(toolkit, definition, call, &target),
+        CallTarget::Offer(target) => offers::dispatch(toolkit, &definition, call, &target),
     }
 }
 
@@ -65,7 +66,8 @@ fn of_tool(toolkit: &Toolkit, definition: &ToolkitDefinition, call: Call, name: 
 
     let (input, output) = schemas(&declared);
     let checked = reply::check_arguments(&input, call.arguments());
-    let (invocation, platform) = call.prepare(definition.clone());
+    let arguments = call.arguments().clone();
+    let (invocation, platform) = call.prepare(definition.clone(), &arguments);
     let outcome = if let Err(failure) = checked {
         CallOutcome::of_failure(failure)
     } else {
@@ -76,11 +78,7 @@ fn of_tool(toolkit: &Toolkit, definition: &ToolkitDefinition, call: Call, name: 
                 break result;
             }
         };
-        let result = result.map(|mut result: crate::ToolResult| {
-            kitbag_manifest::offers::complete_links(definition, &mut result.content);
-            result
-        });
-        CallOutcome::of(result, output.as_ref(), platform.state().sign_ins.take_failure())
+        CallOutcome::of(definition, result, output.as_ref(), platform.state().sign_in_failure())
     };
     let outcome = platform.into_outcome(outcome);
     if let Some(warning) = outcome.warning(tool.name()) {

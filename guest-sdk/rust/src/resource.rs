@@ -37,7 +37,7 @@ type PendingContents = Pin<Box<dyn Future<Output = Result<ResourceContents, Call
 /// #     .tool(Tool::new("t", async |_: NoArgs, _| "t").description("d")).resource(resource);
 /// let outcome = dispatch(&toolkit, Call::resource("books/7"));
 ///
-/// assert_eq!(outcome.contents(), &ResourceContents::text("# Book 7"));
+/// assert_eq!(outcome.contents(), &ResourceContents::text("# Book 7").media_type("text/markdown"));
 /// ```
 pub struct Resource {
     name: Cow<'static, str>,

@@ -2,10 +2,9 @@
 
 import { readModule } from "./checkout.js";
 import type { Declaration } from "./declaration.js";
-import type { Json, Manifest, ManifestField, ManifestPrompt, ManifestResource } from "./manifest.js";
+import type { Json, Manifest, ManifestField } from "./manifest.js";
 import { DeclarationError, type Problem } from "./problems.js";
 import type { DispatchFailure } from "./reply.js";
-import type { SvcIngestDoc, ToolContent } from "./types.js";
 
 // Saved here because a thread of `kitbag dev` removes the global `WebAssembly` before its first call.
 const { Instance, Module } = WebAssembly;
@@ -15,21 +14,8 @@ export interface Limits {
   callTime: number;
   callMemory: number;
   mcpRequest: number;
-  /** Fixed size of each content block in addition to its parts. */
-  contentOverhead: number;
-  /** Maximum size of a result. */
-  resultSize: number;
-  redirects: number;
   connectTimeout: number;
   userAgent: string;
-  redactedBytes: number;
-  searchResults: number;
-  /** Maximum number of questions per call. */
-  questions: number;
-  /** Maximum bytes of keys and values, number of values, and seconds of each value in a toolkit's cache for one user. */
-  cacheBytes: number;
-  cacheValues: number;
-  cacheSeconds: number;
   /** Maximum number of schema violations reported for one value. */
   reportedViolations: number;
   /** Version of the server that these rules belong to. */
@@ -40,27 +26,10 @@ export interface Limits {
 export type Cause =
   | { cause: "tool-error"; message: string; retryable: boolean }
   | { cause: "invalid-params"; message: string }
-  | SignInCause
   | { cause: "handler" }
   | { cause: "deadline"; milliseconds: number }
   | { cause: "limit"; name: string }
-  | { cause: "busy" }
-  | { cause: "result-too-large" };
-
-/** Cause of a permanent failure of a declared `auth`: a retry would fail too. */
-export type SignInCause =
-  | { cause: "missing-credentials"; toolkit: string; names: string[] }
-  | { cause: "unusable-credential"; toolkit: string; name: string; problem: CredentialProblem }
-  | { cause: "no-account"; toolkit: string; host: string }
-  | { cause: "account-refused"; toolkit: string; host: string; status: number }
-  | { cause: "refused-credentials"; toolkit: string; names: string[]; host: string; status: number; code: string }
-  | { cause: "unusable-token"; host: string; problem: TokenProblem };
-
-/** Problem with the value of a credential that is to be attached. */
-export type CredentialProblem = "not-a-header-value" | "colon";
-
-/** Problem with the successful response of a token endpoint. */
-export type TokenProblem = "no-token" | "not-bearer" | "not-a-header-value";
+  | { cause: "busy" };
 
 /** A valid manifest, the text of `manifest.json`, and warnings about what some clients refuse. */
 export interface CheckedManifest {
@@ -81,40 +50,6 @@ export function argumentsFailure(schema: Json, args: Json): DispatchFailure | un
   return ask<{ failure?: DispatchFailure }>({ ask: "arguments", schema, arguments: args }).failure;
 }
 
-/** Returns the error envelope for arguments that do not fit a prompt; `undefined` if they do. */
-export function promptFailure(prompt: ManifestPrompt, args: Record<string, string>): DispatchFailure | undefined {
-  return ask<{ failure?: DispatchFailure }>({ ask: "prompt", prompt, arguments: args }).failure;
-}
-
-/** Returns the index of the resource whose URI matches a path, with the values of its variables. */
-export function foundResource(resources: readonly ManifestResource[], path: string): { index: number; variables: Record<string, string> } | undefined {
-  return ask<{ index: number; variables: Record<string, string> } | null>({ ask: "resource", resources, path }) ?? undefined;
-}
-
-/** Returns content with absolute links to the toolkit's own resources. */
-export function wholeLinks<Block extends ToolContent>({ id, resources = [] }: Manifest, content: Block[]): Block[] {
-  if (resources.length === 0) return content;
-  const whole = (uri: string) => (foundResource(resources, uri) === undefined ? uri : `kitbag://${id}/${uri}`);
-  return content.map((block) => {
-    if (block.type === "resource_link") return { ...block, uri: whole(block.uri) };
-    return block.type === "resource" ? { ...block, resource: { ...block.resource, uri: whole(block.resource.uri) } } : block;
-  });
-}
-
-/** Sizes and structured value of a handler's result. `text` and `size` are the bytes of the text and of the whole. */
-export interface SizedResult {
-  tool: string;
-  text: number;
-  size: number;
-  structured: string | undefined;
-  output: Json | undefined;
-}
-
-/** Returns the structured value for the client and a warning for the author, or the error envelope instead. */
-export function checkedResult(result: SizedResult): { structured?: Json; warning?: string; failure?: DispatchFailure } {
-  return ask({ ask: "result", ...result });
-}
-
 /** Returns the error envelope for a failed call. */
 export function failureOf(cause: Cause): DispatchFailure {
   return ask<{ failure: DispatchFailure }>({ ask: "failure", ...cause }).failure;
@@ -125,44 +60,6 @@ export function settingsOf(fields: Record<string, ManifestField>, values: Record
   return ask({ ask: "settings", fields, values });
 }
 
-/** A valid document, normalised for storage. */
-export interface CheckedDocument {
-  title: string;
-  /** Text to index; empty if there is only a file. */
-  text: string;
-  url: string | null;
-  author: string | null;
-  feed: { key: string; name: string; label: string | null } | null;
-  /** Deduplication key within the document's feed. */
-  identity: string;
-}
-
-/** Returns documents normalised for storage, or the problems of the batch. Requires members of the declared types. */
-export function checkedDocuments(docs: readonly SvcIngestDoc[]): { documents?: CheckedDocument[]; problems?: Problem[] } {
-  // As in the sandbox, only `true` counts, and an absent member is the same as null.
-  return ask({ ask: "documents", documents: docs.map((doc) => ({ ...doc, captureOnly: doc.captureOnly === true })) });
-}
-
-/** Returns the problems of a question to the user; `schema` is JSON text. */
-export function questionProblems(key: string, message: string, schema: string): Problem[] {
-  return ask<{ problems: Problem[] }>({ ask: "question", key, message, schema }).problems;
-}
-
-/** Returns the fields of a user's answer for the handler, or the violations. */
-export function answerFields(key: string, message: string, schema: string, fields: Record<string, unknown>): { fields?: Record<string, unknown>; violations?: string[] } {
-  return ask({ ask: "answer", key, message, schema, fields });
-}
-
-/** Returns the problems of a search. */
-export function searchProblems(query: string, limit: number): Problem[] {
-  return ask<{ problems: Problem[] }>({ ask: "search", query, limit }).problems;
-}
-
-/** Returns the problems of a cache key, and of its value if given. */
-export function cacheProblems(key: string, value?: string, seconds?: number): Problem[] {
-  return ask<{ problems: Problem[] }>({ ask: "cache", key, value, seconds }).problems;
-}
-
 /** Returns a schema in the portable form in which a server lists it. */
 export function listedSchema(schema: Json): Json {
   return ask<{ schema: Json }>({ ask: "listed", schema }).schema;
@@ -171,11 +68,6 @@ export function listedSchema(schema: Json): Json {
 /** Whether `egress` lists the URL's host. */
 export function allows(egress: readonly string[], url: URL): boolean {
   return ask({ ask: "allows", egress, url: url.href });
-}
-
-/** Whether a URL belongs to the `apiHost` of a sign-in, over `https` or on loopback. */
-export function isApiHost(host: string, url: URL): boolean {
-  return ask({ ask: "api-host", host, url: url.href });
 }
 
 /** Returns the first text that is not a CIDR range; `undefined` if all are. */

@@ -56,10 +56,7 @@ test("JSON Schema will do, and the answer is checked against it", async () => {
   const schema = { type: "object", properties: { city: { type: "string", maxLength: 6 } }, required: ["city"] };
   const handler = async (_, ctx) => JSON.stringify(await ctx.ask({ key: "a", message: "Where?", schema }));
   assert.equal((await go(handler, { answers: { a: { city: "Oslo" } } })).text, '{"action":"accept","value":{"city":"Oslo"}}');
-  const unfit = await go(handler, { answers: { a: { city: "Trondheim" } } });
-  assert.match(String(unfit.trace.failure), /the answer to the question "a" does not fit: \/city/);
-  const missing = await go(handler, { answers: { b: {} } });
-  assert.match(String(missing.trace.failure), /the test has no answer to the question "a"/);
+  await assert.rejects(go(handler, { answers: { a: { city: "Trondheim" } } }), /the answer to the question "a" does not fit: \/city/);
 });
 
 test("what zod alone refuses is an error that the model reads", async () => {

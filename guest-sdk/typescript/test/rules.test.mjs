@@ -4,7 +4,8 @@ import { test } from "node:test";
 
 import { entryFor, meant, text } from "../dist/handler-rules.js";
 import { describeChoices, notListed } from "../dist/texts.js";
-import { allows, argumentsFailure, checkedDocuments, checkedResult, failureOf, manifestOf, permits, searchProblems, settingsOf, wrongRange } from "../dist/rules.js";
+import { host } from "../dist/local/host.js";
+import { allows, argumentsFailure, failureOf, manifestOf, permits, settingsOf, wrongRange } from "../dist/rules.js";
 
 test("a check that takes too many steps ends, and the next one begins anew", () => {
   const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `^[a-z]+${index}$` }));
@@ -36,10 +37,11 @@ test("what some clients refuse of a declaration is a warning, and its manifest s
 });
 
 test("a text that says much more than its structured value is a warning", () => {
-  const result = { tool: "diff", size: 5000, structured: '{"added":1}', output: { type: "object" } };
+  const toolkit = { id: "a", name: "A", description: "d", icon: "a", version: "1.0.0", tools: [] };
+  const result = { toolkit, tool: "diff", uncounted: 0, structured: '{"added":1}', output: { type: "object" }, content: [] };
 
-  assert.match(checkedResult({ ...result, text: 5000 }).warning, /^the text of "diff" says much more than its structured value/);
-  assert.equal(checkedResult({ ...result, text: 100 }).warning, undefined);
+  assert.match(host("result", { ...result, text: 5000 }).warning, /^the text of "diff" says much more than its structured value/);
+  assert.equal(host("result", { ...result, text: 100 }).warning, undefined);
 });
 
 test("settings are those that fit, over the defaults", () => {
@@ -78,18 +80,11 @@ test("a host is listed by its entry alone, and the refusal names the entry", () 
   assert.equal(notListed(new URL("https://evil.example:81/")), 'evil.example:81 is not listed in egress: add "evil.example:81" to the toolkit\'s egress');
 });
 
-test("documents are answered as a server stores them, or with their problems", () => {
-  const [stored] = checkedDocuments([{ title: " A\n title", text: "x", url: "https://Sea.example/#top", captureOnly: "yes" }]).documents;
-  assert.deepEqual([stored.title, stored.url, stored.captureOnly, stored.identity], ["A title", "https://sea.example/", false, "url https://sea.example/"]);
-
-  assert.deepEqual(checkedDocuments([{ title: "", text: "x" }]).problems, [{ path: "documents[0].title", message: "must not be empty" }]);
-  assert.deepEqual(searchProblems("a", 0).map(({ path }) => path), ["limit"]);
-});
-
 test("a lone surrogate becomes U+FFFD, as in the sandbox, and an escape that is text stays", () => {
   const text = "a\ud83d \\ud83d \\\ud83d 😀";
 
-  assert.equal(checkedDocuments([{ title: "T", text }]).documents[0].text, text.toWellFormed());
+  const { placed } = host("ingest", { source: "a", keys: [], documents: [{ title: "T", text }], secrets: [] });
+  assert.equal(placed[0].document.text, text.toWellFormed());
   assert.equal(failureOf({ cause: "tool-error", message: text, retryable: false }).error, text.toWellFormed());
 });
 

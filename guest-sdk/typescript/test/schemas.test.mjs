@@ -5,12 +5,14 @@ import { test } from "node:test";
 import { defineToolkit, dispatch, tool, z } from "kitbag/extend/toolkit";
 
 import { inputSchema, outputSchema } from "../dist/json-schema.js";
-import { argumentsFailure, checkedResult } from "../dist/rules.js";
+import { host } from "../dist/local/host.js";
+import { argumentsFailure } from "../dist/rules.js";
 
 const Tree = z.object({ name: z.string(), get children() { return z.array(Tree).optional(); } });
 const circle = z.object({ kind: z.literal("circle"), radius: z.number() });
 const square = z.object({ kind: z.literal("square"), side: z.coerce.number() });
 
+const TOOLKIT = { id: "one", name: "One", description: "One tool.", icon: "1", version: "1.0.0", tools: [] };
 const SCHEMAS = {
   string: z.string(),
   lengths: z.string().min(2).max(3),
@@ -94,7 +96,8 @@ test("what a schema accepts its JSON Schema lets through, and what it returns as
         accepted += 1;
         const what = `${name} ${JSON.stringify(args)} ${JSON.stringify(input)} ${JSON.stringify(output)}`;
         assert.equal(argumentsFailure(input, args), undefined, what);
-        assert.equal(checkedResult({ tool: "t", text: 0, size: 10, structured: JSON.stringify(checked.data), output }).failure, undefined, what);
+        const structured = JSON.stringify(checked.data);
+        assert.equal(host("result", { toolkit: TOOLKIT, tool: "t", text: 0, uncounted: 0, structured, output, content: [] }).failure, undefined, what);
       }
     }
   }

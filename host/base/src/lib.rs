@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `rate`: rate limits per user, as token buckets
-//! - `redaction`: finds the values of secrets in text, also in common encodings
+//! - `redaction`, of `kitbag-manifest`: finds the values of secrets in text, also in common encodings
 //! - `ownership`: owners and permissions of files and folders: reads only files that no other user can have written;
 //!   requires data directories to be private
 //! - `mcp_clients`: common MCP clients, and how to add a server to each
@@ -40,7 +40,7 @@ pub mod metrics;
 pub mod ownership;
 pub mod private_file;
 pub mod rate;
-pub mod redaction;
+pub use kitbag_manifest::redaction;
 pub mod sha256;
 pub mod shares;
 pub mod signatures;

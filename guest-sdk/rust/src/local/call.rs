@@ -1,16 +1,24 @@
 //! One call in a test: its arguments and the environment in which it runs.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
 
+use kitbag_manifest::test_host::cache::Cached;
+use kitbag_manifest::test_host::exchange::Network;
+use kitbag_manifest::test_host::questions::TestAnswer;
+use kitbag_manifest::test_host::{Environment, OfferTarget};
 use kitbag_manifest::{ToolkitDefinition, config};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::cache::Cached;
-use super::platform::{HostState, Platform};
+use super::clock::Clock;
+use super::knowledge::Library;
+use super::outcome::Outcome;
+use super::platform::{Effects, HostState, Platform};
 use super::questions::Questions;
-use super::sign_in::is_token;
-use crate::{Asked, Document, FetchError, Request};
+use crate::{Document, FetchError, Request};
 
 type Upstream = Box<dyn Fn(&Request) -> Answer>;
 
@@ -38,36 +46,21 @@ type Upstream = Box<dyn Fn(&Request) -> Answer>;
 /// ```
 pub struct Call {
     target: CallTarget,
-    /// Text typed so far; used by completions only.
-    typed: String,
     arguments: Value,
     user_id: String,
-    config: Map<String, Value>,
-    secrets: HashMap<String, String>,
-    account: Option<String>,
+    environment: Environment,
     upstream: Upstream,
     documents: Vec<Document>,
-    answers: HashMap<String, Asked<Value>>,
+    answers: BTreeMap<String, TestAnswer>,
     cached: Cached,
+    clock: Clock,
 }
 
 /// Target of a call.
 #[derive(Clone, Debug)]
 pub(super) enum CallTarget {
     Tool(String),
-    Prompt(String),
-    /// URI of a resource, relative to the toolkit's or absolute.
-    Resource(String),
-    /// Completion of an argument of a prompt.
-    PromptCompletion {
-        prompt: String,
-        argument: String,
-    },
-    /// Completion of a variable of a resource.
-    ResourceCompletion {
-        resource: String,
-        variable: String,
-    },
+    Offer(OfferTarget),
 }
 
 /// Input of a handler, as the host passes it.
@@ -80,17 +73,17 @@ pub(super) struct Invocation {
 impl Call {
     /// Creates a call of `tool` (its name without the toolkit's prefix) with no arguments.
     pub fn new(tool: impl Into<String>) -> Self {
-        Self::of(CallTarget::Tool(tool.into()), json!({}))
+        Self::of(CallTarget::Tool(tool.into()))
     }
 
     /// Creates a request for a prompt, by its name, with no arguments.
     pub fn prompt(name: impl Into<String>) -> Self {
-        Self::of(CallTarget::Prompt(name.into()), json!({}))
+        Self::of_offer(OfferTarget::Prompt { name: name.into() })
     }
 
     /// Creates a request for a resource by its URI: absolute, or relative to the toolkit's as in a link.
     pub fn resource(uri: impl Into<String>) -> Self {
-        Self::of(CallTarget::Resource(uri.into()), json!({}))
+        Self::of_offer(OfferTarget::Resource { name: uri.into() })
     }
 
     /// Creates a completion request for a prompt's argument. `value` is the text typed so far; set the other
@@ -100,8 +93,8 @@ impl Call {
         argument: impl Into<String>,
         value: impl Into<String>,
     ) -> Self {
-        let target = CallTarget::PromptCompletion { prompt: prompt.into(), argument: argument.into() };
-        Self { typed: value.into(), ..Self::of(target, json!({})) }
+        let (name, argument, value) = (prompt.into(), argument.into(), value.into());
+        Self::of_offer(OfferTarget::PromptCompletion { name, argument, value })
     }
 
     /// Creates a completion request for a resource's variable. `value` is the text typed so far; set the
@@ -111,25 +104,27 @@ impl Call {
         variable: impl Into<String>,
         value: impl Into<String>,
     ) -> Self {
-        let target = CallTarget::ResourceCompletion { resource: resource.into(), variable: variable.into() };
-        Self { typed: value.into(), ..Self::of(target, json!({})) }
+        let (name, argument, value) = (resource.into(), variable.into(), value.into());
+        Self::of_offer(OfferTarget::ResourceCompletion { name, argument, value })
     }
 
-    fn of(target: CallTarget, arguments: Value) -> Self {
+    fn of_offer(target: OfferTarget) -> Self {
+        Self::of(CallTarget::Offer(target))
+    }
+
+    fn of(target: CallTarget) -> Self {
         Self {
             target,
-            typed: String::new(),
-            arguments,
+            arguments: json!({}),
             user_id: "test-user".to_owned(),
-            config: Map::new(),
-            secrets: HashMap::new(),
-            account: None,
+            environment: Environment::default(),
             upstream: Box::new(|_| {
                 FetchError::Network("the test has no upstream; see Call::fetch".into()).into()
             }),
             documents: Vec::new(),
-            answers: HashMap::new(),
+            answers: BTreeMap::new(),
             cached: Cached::default(),
+            clock: Clock::default(),
         }
     }
 
@@ -150,21 +145,21 @@ impl Call {
     /// Sets a setting as the user would.
     #[must_use]
     pub fn config(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.config.insert(key.into(), value.into());
+        self.environment.config.insert(key.into(), value.into());
         self
     }
 
     /// Sets a credential as the user would: a declared one, or one that only `auth` names.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.secrets.insert(name.into(), value.into());
+        self.environment.secrets.insert(name.into(), value.into());
         self
     }
 
     /// Sets the access token of the user's connected account, for [`AuthorizationCode`](crate::AuthorizationCode).
     #[must_use]
     pub fn account(mut self, access_token: impl Into<String>) -> Self {
-        self.account = Some(access_token.into());
+        self.environment.account = Some(access_token.into());
         self
     }
 
@@ -188,37 +183,42 @@ impl Call {
     /// question, the handler gets [`AskError::Unsupported`](crate::AskError::Unsupported).
     #[must_use]
     pub fn answer(mut self, key: impl Into<String>, fields: Value) -> Self {
-        self.answers.insert(key.into(), Asked::Accepted(fields));
+        self.answers.insert(key.into(), TestAnswer::Accepted(fields));
         self
     }
 
     /// Declines the question with this key.
     #[must_use]
     pub fn decline(mut self, key: impl Into<String>) -> Self {
-        self.answers.insert(key.into(), Asked::Declined);
+        self.answers.insert(key.into(), TestAnswer::Declined);
         self
     }
 
     /// Cancels the question with this key: the user dismisses the form.
     #[must_use]
     pub fn cancel(mut self, key: impl Into<String>) -> Self {
-        self.answers.insert(key.into(), Asked::Cancelled);
+        self.answers.insert(key.into(), TestAnswer::Cancelled);
         self
     }
 
     /// Adds a value to the user's cache, as if an earlier call had stored it.
     #[must_use]
     pub fn cached(mut self, key: &str, value: &str) -> Self {
-        self.cached.set(key, value);
+        self.cached.seed(key, value, self.clock.now());
+        self
+    }
+
+    /// Continues with the user's cache as an earlier call has left it, `later` than that call: values whose
+    /// lifetime has ended by then are gone. For values of [`cached`](Self::cached) too, call this first.
+    #[must_use]
+    pub fn after(mut self, earlier: &Outcome, later: Duration) -> Self {
+        self.cached = earlier.cached.clone();
+        self.clock = earlier.clock.later(later);
         self
     }
 
     pub(super) fn target(&self) -> &CallTarget {
         &self.target
-    }
-
-    pub(super) fn typed(&self) -> &str {
-        &self.typed
     }
 
     pub(super) fn arguments(&self) -> &Value {
@@ -228,43 +228,38 @@ impl Call {
     /// Returns a message for each credential, account and setting that a server would not store for this
     /// toolkit.
     pub(super) fn problems(&self, definition: &ToolkitDefinition) -> Vec<String> {
-        let credentials = definition.credentials();
-        let undeclared = self
-            .secrets
-            .keys()
-            .filter(|name| !credentials.contains(&name.as_str()))
-            .map(|name| format!("secret {name}: not declared"));
-        let account = self.account.iter().filter_map(|token| {
-            if definition.auth.account().is_none() {
-                Some("account: auth has no oauth2_authorization_code".to_owned())
-            } else {
-                (!is_token(token)).then(|| "account: has characters that a header cannot have".to_owned())
-            }
-        });
-        let unfit = config::problems(&definition.config, &self.config);
-        let unfit = unfit.into_iter().map(|(key, why)| format!("config {key}: {why}"));
-        undeclared.chain(account).chain(unfit).collect()
+        self.environment.problems(definition)
     }
 
-    pub(super) fn prepare(self, definition: ToolkitDefinition) -> (Invocation, Platform) {
-        let config = config::effective(&definition.config, &self.config);
+    pub(super) fn prepare(self, definition: ToolkitDefinition, arguments: &Value) -> (Invocation, Platform) {
+        let Environment { secrets, account, config } = self.environment;
+        let config = config::effective(&definition.config, &config);
         let invocation = Invocation {
-            arguments: self.arguments.to_string(),
+            arguments: arguments.to_string(),
             user_id: self.user_id,
             config: Value::Object(config).to_string(),
         };
         // Prompts, resources and completions cannot ask questions.
         let is_tool = matches!(self.target, CallTarget::Tool(_));
-        let questions = Questions::new(if is_tool { self.answers } else { HashMap::new() });
-        let state = HostState::new(
+        let answers = if is_tool { self.answers } else { BTreeMap::new() };
+        let network = Network {
+            toolkit: definition.id.clone(),
+            egress: definition.egress.clone(),
+            auth: definition.auth.clone(),
+            secrets,
+            account,
+            ..Network::default()
+        };
+        let state = HostState {
             definition,
-            self.secrets,
-            self.account,
-            self.upstream,
-            self.documents,
-            questions,
-            self.cached,
-        );
-        (invocation, Platform::new(state))
+            clock: self.clock,
+            network: RefCell::new(network),
+            upstream: self.upstream,
+            library: RefCell::new(Library::of(self.documents)),
+            questions: Questions::new(answers),
+            cached: RefCell::new(self.cached),
+            effects: Effects::default(),
+        };
+        (invocation, Platform(Rc::new(state)))
     }
 }

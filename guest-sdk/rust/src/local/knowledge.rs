@@ -1,77 +1,87 @@
-//! In-memory knowledge base for tests, with the scope checks and rules of a server.
+//! The documents of a call in a test.
 
-use kitbag_manifest::documents::check;
-use kitbag_manifest::knowledge::{check_search, undeclared_scope};
-use kitbag_manifest::limits::DEFAULT_SEARCH_RESULTS;
+use kitbag_manifest::test_host::ingested::{IngestedDocument, ingest};
+use kitbag_manifest::test_host::knowledge::{Search, SearchedDocument, search};
+use kitbag_manifest::test_host::require_scope;
 use kitbag_manifest::{Problems, SCOPE_INGEST, SCOPE_SEARCH};
 
 use super::platform::Platform;
-use crate::{Document, IngestDocument, SearchOptions, SearchResult, SvcError};
+use crate::{Document, DocumentSummary, IngestDocument, SearchOptions, SearchResult, SvcError};
 
-/// Maximum length of a search result's snippet, in characters.
-const SNIPPET_CHARS: usize = 200;
+/// The user's knowledge base.
+#[derive(Default)]
+pub(super) struct Library {
+    documents: Vec<Document>,
+    /// Key of each document that the call has ingested.
+    keys: Vec<Option<String>>,
+}
+
+impl Library {
+    /// Creates a knowledge base with the documents that a test provides.
+    pub(super) fn of(documents: Vec<Document>) -> Self {
+        Self { keys: vec![None; documents.len()], documents }
+    }
+}
 
 impl Platform {
     pub(crate) fn search(&self, query: &str, options: SearchOptions) -> Result<Vec<SearchResult>, SvcError> {
-        self.require_scope(SCOPE_SEARCH)?;
+        self.require(SCOPE_SEARCH)?;
         let SearchOptions { limit, source, author } = options;
-        let limit = limit.unwrap_or(DEFAULT_SEARCH_RESULTS);
-        check_search(query, limit).map_err(|problems| invalid(&problems))?;
-
-        let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
-        let mut found: Vec<SearchResult> = self
-            .state()
-            .documents
-            .iter()
-            .filter(|document| source.as_ref().is_none_or(|source| *source == document.summary.source))
-            .filter(|document| author.as_ref().is_none_or(|author| has_byline(document, author)))
-            .filter_map(|document| match_words(document, &words))
-            .collect();
-        found.sort_by(|a, b| b.score.total_cmp(&a.score));
-        found.truncate(usize::try_from(limit).expect("50 fits a usize"));
-        Ok(found)
+        let documents = &self.state().library.borrow().documents;
+        let searched = documents.iter().map(|Document { summary, text }| SearchedDocument {
+            title: &summary.title,
+            text,
+            source: &summary.source,
+            author: summary.author.as_deref(),
+        });
+        let hits = search(searched, &Search { query: query.to_owned(), limit, source, author })?;
+        let result = hits.into_iter().map(|hit| SearchResult {
+            document: documents[hit.index].summary.clone(),
+            snippet: hit.snippet,
+            score: hit.score,
+        });
+        Ok(result.collect())
     }
 
     pub(crate) fn get_document(&self, id: &str) -> Result<Document, SvcError> {
-        self.require_scope(SCOPE_SEARCH)?;
-        let found = self.state().documents.iter().find(|document| document.summary.id == id);
-        found.cloned().ok_or(SvcError::NotFound)
+        self.require(SCOPE_SEARCH)?;
+        let library = self.state().library.borrow();
+        library.documents.iter().find(|it| it.summary.id == id).cloned().ok_or(SvcError::NotFound)
     }
 
     pub(crate) fn ingest(&self, documents: Vec<IngestDocument>) -> Result<usize, SvcError> {
-        self.require_scope(SCOPE_INGEST)?;
-        check(documents.clone()).map_err(|problems| invalid(&problems))?;
-        let stored = documents.len();
-        self.state().ingested.borrow_mut().extend(documents);
-        Ok(stored)
-    }
-
-    /// Returns an error if the toolkit does not declare the scope. A server refuses such a component at
-    /// deploy.
-    fn require_scope(&self, scope: &str) -> Result<(), SvcError> {
-        if self.state().definition.has_scope(scope) {
-            return Ok(());
+        self.require(SCOPE_INGEST)?;
+        let state = self.state();
+        let Library { documents: stored, keys } = &mut *state.library.borrow_mut();
+        let secrets = state.network.borrow().redactor();
+        let placed = ingest(&state.definition.id, keys, documents.clone(), &secrets)?;
+        for it in placed {
+            if it.index == stored.len() {
+                stored.push(Document::default());
+                keys.push(None);
+            }
+            stored[it.index] = it.document.into();
+            keys[it.index] = Some(it.key);
         }
-        Err(SvcError::Invalid(undeclared_scope(scope)))
+        let count = documents.len();
+        state.effects.ingested.borrow_mut().extend(documents);
+        Ok(count)
+    }
+
+    fn require(&self, scope: &str) -> Result<(), SvcError> {
+        require_scope(&self.state().definition, scope).map_err(SvcError::Invalid)
     }
 }
 
-fn invalid(problems: &Problems) -> SvcError {
-    SvcError::Invalid(problems.to_string())
+impl From<Problems> for SvcError {
+    fn from(problems: Problems) -> Self {
+        Self::Invalid(problems.to_string())
+    }
 }
 
-fn has_byline(document: &Document, author: &str) -> bool {
-    document.summary.author.as_ref().is_some_and(|byline| byline.to_lowercase() == author.to_lowercase())
-}
-
-/// Scores a document by the fraction of the query's words that it contains; `None` if it contains none.
-fn match_words(document: &Document, words: &[String]) -> Option<SearchResult> {
-    let text = format!("{} {}", document.summary.title, document.text).to_lowercase();
-    let hits = words.iter().filter(|word| text.contains(word.as_str())).count();
-    let score = f64::from(u32::try_from(hits).ok()?) / f64::from(u32::try_from(words.len()).ok()?);
-    (hits > 0).then(|| SearchResult {
-        document: document.summary.clone(),
-        snippet: document.text.chars().take(SNIPPET_CHARS).collect(),
-        score,
-    })
+impl From<IngestedDocument> for Document {
+    fn from(document: IngestedDocument) -> Self {
+        let IngestedDocument { id, title, text, url, author, source, feed } = document;
+        Self { summary: DocumentSummary { id, title, url, author, source, feed }, text }
+    }
 }

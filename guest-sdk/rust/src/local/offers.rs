@@ -2,13 +2,12 @@
 
 use futures_executor::block_on;
 use kitbag_manifest::ToolkitDefinition;
-use kitbag_manifest::offers::{self, Proposals, ResourcePath};
-use kitbag_manifest::reply::{self, Failure};
-use kitbag_manifest::schema::Schema;
-use serde_json::{Value, json};
+use kitbag_manifest::test_host::offers::prepare;
+use kitbag_manifest::test_host::{OfferTarget, Offered, PreparedOffer};
+use serde_json::{Map, Value};
 
-use super::call::{Call, CallTarget};
-use super::outcome::{CallOutcome, Offered, Outcome};
+use super::call::Call;
+use super::outcome::{CallOutcome, Outcome};
 use crate::completion::Completion;
 use crate::error::CallError;
 use crate::{Ctx, Prompt, Resource, Toolkit};
@@ -17,45 +16,26 @@ use crate::{Ctx, Prompt, Resource, Toolkit};
 #[track_caller]
 pub(super) fn dispatch(
     toolkit: &Toolkit,
-    definition: ToolkitDefinition,
+    definition: &ToolkitDefinition,
     call: Call,
-    target: &CallTarget,
+    target: &OfferTarget,
 ) -> Outcome {
-    let typed = call.typed().to_owned();
-    let mut arguments = call.arguments().clone();
-    let problem = match target {
-        CallTarget::Prompt(name) => {
-            let declared = definition.prompts.iter().find(|prompt| prompt.name == *name);
-            let declared = declared.unwrap_or_else(|| panic!("{:?} has no prompt {name:?}", definition.id));
-            let schema = Schema::compile(&declared.input_schema()).expect("it is a schema");
-            reply::check_arguments(&schema, &arguments).err()
-        }
-        CallTarget::Resource(uri) => {
-            let whole = offers::split_uri(uri).filter(|(id, _)| *id == definition.id).map(|(_, path)| path);
-            match ResourcePath::find(&definition.resources, whole.unwrap_or(uri)) {
-                Some(found) => {
-                    let name = definition.resources[found.index].name.clone();
-                    arguments = json!({ "name": name, "variables": found.variables });
-                    None
-                }
-                None => Some(Failure::invalid_params(&[format!("unknown resource {uri:?}")])),
-            }
-        }
-        CallTarget::Tool(_) | CallTarget::PromptCompletion { .. } | CallTarget::ResourceCompletion { .. } => {
-            None
-        }
+    let prepared =
+        prepare(definition, target, call.arguments()).unwrap_or_else(|mistake| panic!("{mistake}"));
+    let (name, arguments) = match &prepared {
+        PreparedOffer::Run { name, arguments, .. } => (name.clone(), Value::Object(arguments.clone())),
+        PreparedOffer::Values(_) | PreparedOffer::Failed(_) => (String::new(), Value::Null),
     };
-    let proposed = proposed(&definition, target, &typed);
-    let own = definition.clone();
-    let (invocation, platform) = call.prepare(definition);
-    let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
-    let outcome = match (problem, proposed) {
-        (Some(failure), _) => CallOutcome::of_failure(failure),
-        (None, Some(values)) => CallOutcome::of_offered(Ok(Offered::Values(values)), None),
-        (None, None) => {
-            let result =
-                run(toolkit, target, (&arguments, typed), ctx).map(|offered| completed(&own, offered));
-            CallOutcome::of_offered(result, platform.state().sign_ins.take_failure())
+    let (invocation, platform) = call.prepare(definition.clone(), &arguments);
+    let outcome = match prepared {
+        PreparedOffer::Failed(failure) => CallOutcome::of_failure(failure),
+        PreparedOffer::Values(values) => {
+            CallOutcome::of_offered(definition, &name, Ok(Offered::Values(values)), None)
+        }
+        PreparedOffer::Run { arguments, .. } => {
+            let ctx = Ctx::new(toolkit, invocation.user_id, invocation.config, platform.clone());
+            let result = run(toolkit, target, &name, arguments, ctx);
+            CallOutcome::of_offered(definition, &name, result, platform.state().sign_in_failure())
         }
     };
     platform.into_outcome(outcome)
@@ -63,61 +43,31 @@ pub(super) fn dispatch(
 
 fn run(
     toolkit: &Toolkit,
-    target: &CallTarget,
-    (arguments, value): (&Value, String),
+    target: &OfferTarget,
+    name: &str,
+    arguments: Map<String, Value>,
     ctx: Ctx,
 ) -> Result<Offered, CallError> {
     let missing = || CallError::Failure(format!("the toolkit has no {target:?}"));
-    let completers = match target {
-        CallTarget::Tool(_) => return Err(missing()),
-        CallTarget::Prompt(name) => {
+    let text = Value::Object(arguments.clone()).to_string();
+    let (completers, argument, value) = match target {
+        OfferTarget::Prompt { .. } => {
             let prompt = toolkit.find_prompt(name).ok_or_else(missing)?;
-            return block_on(prompt.get(&arguments.to_string(), ctx)).map(Offered::Messages);
+            return block_on(prompt.get(&text, ctx)).map(Offered::Messages);
         }
-        CallTarget::Resource(_) => {
-            let name = arguments["name"].as_str().unwrap_or_default();
+        OfferTarget::Resource { .. } => {
             let resource = toolkit.find_resource(name).ok_or_else(missing)?;
-            let variables = arguments["variables"].to_string();
-            return block_on(resource.read(&variables, ctx)).map(Offered::Contents);
+            return block_on(resource.read(&text, ctx)).map(Offered::Contents);
         }
-        CallTarget::PromptCompletion { prompt, argument } => {
-            (toolkit.find_prompt(prompt).map(Prompt::completers), argument)
+        OfferTarget::PromptCompletion { argument, value, .. } => {
+            (toolkit.find_prompt(name).map(Prompt::completers), argument, value)
         }
-        CallTarget::ResourceCompletion { resource, variable } => {
-            (toolkit.find_resource(resource).map(Resource::completers), variable)
+        OfferTarget::ResourceCompletion { argument, value, .. } => {
+            (toolkit.find_resource(name).map(Resource::completers), argument, value)
         }
     };
-    let (completers, argument) = completers;
-    let others = serde_json::from_value(arguments.clone()).unwrap_or_default();
-    let values = completers.and_then(|it| it.call(argument, Completion { value, others }, ctx));
+    let others = serde_json::from_value(Value::Object(arguments)).unwrap_or_default();
+    let values =
+        completers.and_then(|it| it.call(argument, Completion { value: value.clone(), others }, ctx));
     block_on(values.ok_or_else(missing)?).map(Offered::Values)
-}
-
-/// Makes relative links in messages absolute, as the host does.
-fn completed(definition: &ToolkitDefinition, mut offered: Offered) -> Offered {
-    if let Offered::Messages(messages) = &mut offered {
-        offers::complete_message_links(definition, messages);
-    }
-    offered
-}
-
-/// Returns the declared values for a completion; `None` if a handler provides them.
-#[track_caller]
-fn proposed(definition: &ToolkitDefinition, target: &CallTarget, typed: &str) -> Option<Vec<String>> {
-    let (proposals, name) = match target {
-        CallTarget::PromptCompletion { prompt, argument } => {
-            let declared = definition.prompts.iter().find(|it| it.name == *prompt);
-            (declared.map(|it| it.proposals(argument)), prompt)
-        }
-        CallTarget::ResourceCompletion { resource, variable } => {
-            let declared = definition.resources.iter().find(|it| it.name == *resource);
-            (declared.map(|it| it.proposals(variable)), resource)
-        }
-        CallTarget::Tool(_) | CallTarget::Prompt(_) | CallTarget::Resource(_) => return None,
-    };
-    match proposals.unwrap_or_else(|| panic!("{:?} has no {name:?} to complete", definition.id)) {
-        Proposals::Handler => None,
-        Proposals::Nothing => Some(Vec::new()),
-        Proposals::Values(values) => Some(offers::beginning_with(values, typed)),
-    }
 }

@@ -1,14 +1,16 @@
 //! The outcome of a call in a test.
 
-use kitbag_manifest::content;
-use kitbag_manifest::limits::DEFAULT_RESULT_MIB;
+use kitbag_manifest::ToolkitDefinition;
 use kitbag_manifest::question::Question;
-use kitbag_manifest::reply::{Failure, check_structured, text_warning};
+use kitbag_manifest::redaction::Redactor;
+use kitbag_manifest::reply::{Failure, text_warning};
 use kitbag_manifest::schema::Schema;
+use kitbag_manifest::test_host::cache::Cached;
+use kitbag_manifest::test_host::{Offered, check_offered, check_result};
 use serde_json::{Value, json};
 
-use super::cache::Cached;
 use super::call_result;
+use super::clock::Clock;
 use crate::error::CallError;
 use crate::{
     ContentBlock, IngestDocument, Progress, PromptMessage, Request, ResourceBody, ResourceContents,
@@ -26,6 +28,7 @@ pub struct Outcome {
     pub(super) ingested: Vec<IngestDocument>,
     pub(super) questions: Vec<Question>,
     pub(super) cached: Cached,
+    pub(super) clock: Clock,
 }
 
 impl Outcome {
@@ -160,7 +163,7 @@ impl Outcome {
 
     /// Returns the value for a key in the user's cache after the call.
     pub fn cached(&self, key: &str) -> Option<&str> {
-        self.cached.get(key)
+        self.cached.peek(key, self.clock.now())
     }
 
     /// Returns the envelope as JSON. It has the structured value even if the tool declares no `output`; see
@@ -192,14 +195,6 @@ impl Outcome {
     }
 }
 
-/// Result of a prompt, a resource or a completion.
-#[derive(Debug)]
-pub(super) enum Offered {
-    Messages(Vec<PromptMessage>),
-    Contents(ResourceContents),
-    Values(Vec<String>),
-}
-
 /// Result of a call, with the detail for the log.
 #[derive(Debug)]
 pub(super) struct CallOutcome {
@@ -211,17 +206,6 @@ pub(super) struct CallOutcome {
     detail: Option<String>,
 }
 
-impl Offered {
-    fn size(&self) -> usize {
-        match self {
-            Self::Messages(messages) => messages.iter().map(PromptMessage::size).sum(),
-            Self::Contents(ResourceContents { body: ResourceBody::Text(text), .. }) => text.len(),
-            Self::Contents(ResourceContents { body: ResourceBody::Blob(bytes), .. }) => bytes.len(),
-            Self::Values(values) => values.iter().map(String::len).sum(),
-        }
-    }
-}
-
 impl CallOutcome {
     /// Creates the outcome of a call that failed without a detail for the log.
     pub(super) fn of_failure(failure: Failure) -> Self {
@@ -231,34 +215,75 @@ impl CallOutcome {
     /// Creates the outcome of a tool's handler. If the handler failed and the host could not sign in, the
     /// sign-in failure is the reply.
     pub(super) fn of(
+        definition: &ToolkitDefinition,
         result: Result<ToolResult, CallError>,
         output: Option<&Schema>,
         sign_in: Option<Failure>,
     ) -> Self {
-        match result {
-            Ok(result) => Self::of_result(result, output),
-            Err(error) => Self::of_error(error, sign_in),
+        let mut result = match result {
+            Ok(result) => result,
+            Err(error) => return Self::of_error(error, sign_in),
+        };
+        let structured = result.structured.as_ref().map(Value::to_string);
+        let bytes = result.text.len();
+        match check_result(definition, bytes, structured.as_deref(), &mut result.content, output) {
+            Ok(declared) => Self { result: Ok(result), offered: None, declared, detail: None },
+            Err(failure) => Self::of_failure(failure),
         }
     }
 
-    /// Creates the outcome of the handler of a prompt, a resource or a completion; see [`of`](Self::of).
-    pub(super) fn of_offered(result: Result<Offered, CallError>, sign_in: Option<Failure>) -> Self {
-        match result {
-            Ok(offered) => {
-                let problem = match &offered {
-                    Offered::Messages(messages) => content::messages_problem(messages),
-                    Offered::Contents(_) | Offered::Values(_) => None,
-                };
-                if offered.size() > DEFAULT_RESULT_MIB << 20 {
-                    Self::of_failure(Failure::result_too_large())
-                } else if let Some(problem) = problem {
-                    Self::of_failure(Failure::invalid_content(&problem))
-                } else {
-                    let result = Ok(ToolResult::default());
-                    Self { result, offered: Some(offered), declared: None, detail: None }
+    /// Creates the outcome of the handler of the prompt or resource `name`, or of a completion; see [`of`](Self::of).
+    pub(super) fn of_offered(
+        definition: &ToolkitDefinition,
+        name: &str,
+        result: Result<Offered, CallError>,
+        sign_in: Option<Failure>,
+    ) -> Self {
+        let mut offered = match result {
+            Ok(offered) => offered,
+            Err(error) => return Self::of_error(error, sign_in),
+        };
+        match check_offered(definition, name, 0, &mut offered) {
+            Ok(()) => Self {
+                result: Ok(ToolResult::default()),
+                offered: Some(offered),
+                declared: None,
+                detail: None,
+            },
+            Err(failure) => Self::of_failure(failure),
+        }
+    }
+
+    /// Removes secrets.
+    pub(super) fn redact(&mut self, secrets: &Redactor) {
+        match &mut self.result {
+            Ok(ToolResult { text, structured, content, .. }) => {
+                secrets.redact_string(text);
+                if let Some(value) = structured {
+                    secrets.redact_json(value);
+                }
+                for block in content {
+                    block.redact(secrets);
                 }
             }
-            Err(error) => Self::of_error(error, sign_in),
+            Err(failure) => secrets.redact_string(&mut failure.error),
+        }
+        match &mut self.offered {
+            Some(Offered::Messages(messages)) => messages.iter_mut().for_each(|it| it.redact(secrets)),
+            Some(Offered::Contents(ResourceContents { body: ResourceBody::Text(text), .. })) => {
+                secrets.redact_string(text);
+            }
+            Some(Offered::Contents(ResourceContents { body: ResourceBody::Blob(bytes), .. })) => {
+                secrets.redact_bytes(bytes);
+            }
+            Some(Offered::Values(values)) => values.iter_mut().for_each(|it| secrets.redact_string(it)),
+            None => {}
+        }
+        if let Some(value) = &mut self.declared {
+            secrets.redact_json(value);
+        }
+        if let Some(text) = &mut self.detail {
+            secrets.redact_string(text);
         }
     }
 
@@ -274,23 +299,6 @@ impl CallOutcome {
                 let failure = sign_in.unwrap_or_else(Failure::of_handler);
                 Self { detail: Some(detail), ..Self::of_failure(failure) }
             }
-        }
-    }
-
-    fn of_result(result: ToolResult, output: Option<&Schema>) -> Self {
-        let structured = result.structured.as_ref().map(Value::to_string);
-        let size = result.text.len()
-            + structured.as_ref().map_or(0, String::len)
-            + result.content.iter().map(ContentBlock::size).sum::<usize>();
-        if size > DEFAULT_RESULT_MIB << 20 {
-            return Self::of_failure(Failure::result_too_large());
-        }
-        if let Some(problem) = content::problem(&result.content) {
-            return Self::of_failure(Failure::invalid_content(&problem));
-        }
-        match check_structured(output, structured.as_deref()) {
-            Ok(declared) => Self { result: Ok(result), offered: None, declared, detail: None },
-            Err(failure) => Self::of_failure(failure),
         }
     }
 }

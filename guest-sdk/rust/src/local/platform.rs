@@ -1,96 +1,87 @@
 //! The host in a test: grants exactly what the declaration grants.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use kitbag_manifest::{ToolkitDefinition, egress};
+use kitbag_manifest::ToolkitDefinition;
+use kitbag_manifest::reply::Failure;
+use kitbag_manifest::test_host::cache::Cached;
+use kitbag_manifest::test_host::exchange::Network;
 use serde_json::Value;
-use url::Url;
 
 use super::answer::Answer;
-use super::cache::Cached;
+use super::clock::Clock;
+use super::knowledge::Library;
 use super::outcome::{CallOutcome, Outcome};
 use super::questions::Questions;
-use super::sign_in::SignIns;
 use crate::error::SecretError;
-use crate::{Document, FetchError, IngestDocument, Progress, Request, Response};
+use crate::{FetchError, IngestDocument, Progress, Request, Response};
 
 /// The host behind [`Ctx`](crate::Ctx).
 #[derive(Clone)]
-pub(crate) struct Platform(Rc<HostState>);
+pub(crate) struct Platform(pub(super) Rc<HostState>);
 
 /// State of one call: input from the test, and recorded effects of the handler.
 pub(super) struct HostState {
     pub(super) definition: ToolkitDefinition,
-    pub(super) secrets: HashMap<String, String>,
-    pub(super) sign_ins: SignIns,
-    upstream: Box<dyn Fn(&Request) -> Answer>,
-    pub(super) documents: Vec<Document>,
+    pub(super) clock: Clock,
+    pub(super) network: RefCell<Network>,
+    pub(super) upstream: Box<dyn Fn(&Request) -> Answer>,
+    pub(super) library: RefCell<Library>,
     pub(super) questions: Questions,
     pub(super) cached: RefCell<Cached>,
+    pub(super) effects: Effects,
+}
+
+/// Recorded effects of the handler.
+#[derive(Default)]
+pub(super) struct Effects {
     log: RefCell<Vec<Vec<Value>>>,
     progress: RefCell<Vec<Progress>>,
     requests: RefCell<Vec<Request>>,
     in_flight: Cell<usize>,
     most_in_flight: Cell<usize>,
     pub(super) ingested: RefCell<Vec<IngestDocument>>,
+    /// First sign-in failure; becomes the reply if the call fails too.
+    sign_in_failure: RefCell<Option<Failure>>,
 }
 
 impl HostState {
-    pub(super) fn new(
-        definition: ToolkitDefinition,
-        secrets: HashMap<String, String>,
-        account: Option<String>,
-        upstream: Box<dyn Fn(&Request) -> Answer>,
-        documents: Vec<Document>,
-        questions: Questions,
-        cached: Cached,
-    ) -> Self {
-        let sign_ins = SignIns::new(&definition.id, definition.auth.clone(), account);
-        Self {
-            definition,
-            secrets,
-            sign_ins,
-            upstream,
-            documents,
-            questions,
-            cached: RefCell::new(cached),
-            log: RefCell::default(),
-            progress: RefCell::default(),
-            requests: RefCell::default(),
-            in_flight: Cell::default(),
-            most_in_flight: Cell::default(),
-            ingested: RefCell::default(),
-        }
-    }
-
     /// Sends a request to the test's upstream.
     pub(super) async fn send(&self, request: Request) -> Result<Response, FetchError> {
-        self.in_flight.update(|now| now + 1);
-        self.most_in_flight.update(|most| most.max(self.in_flight.get()));
+        let Effects { in_flight, most_in_flight, .. } = &self.effects;
+        in_flight.update(|now| now + 1);
+        most_in_flight.update(|most| most.max(in_flight.get()));
         // As on a network, the handler's other requests are sent before this response arrives.
         yield_once().await;
         let answer = self.answer(&request);
-        self.in_flight.update(|now| now - 1);
+        in_flight.update(|now| now - 1);
         answer
     }
 
     /// Records a request and returns the upstream's answer.
     pub(super) fn answer(&self, request: &Request) -> Result<Response, FetchError> {
-        self.requests.borrow_mut().push(request.clone());
+        self.effects.requests.borrow_mut().push(request.clone());
         let Answer(answer) = (self.upstream)(request);
         answer
+    }
+
+    /// Records the first failure to sign in: later requests fail for the same reason.
+    pub(super) fn note(&self, failure: Option<Failure>) {
+        if let Some(failure) = failure {
+            self.effects.sign_in_failure.borrow_mut().get_or_insert(failure);
+        }
+    }
+
+    /// Returns the failure to sign in, if there was one.
+    pub(super) fn sign_in_failure(&self) -> Option<Failure> {
+        self.effects.sign_in_failure.borrow().clone()
     }
 }
 
 impl Platform {
-    pub(super) fn new(state: HostState) -> Self {
-        Self(Rc::new(state))
-    }
-
     pub(super) fn state(&self) -> &HostState {
         &self.0
     }
@@ -100,11 +91,11 @@ impl Platform {
             .into_iter()
             .map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)))
             .collect();
-        self.0.log.borrow_mut().push(entry);
+        self.0.effects.log.borrow_mut().push(entry);
     }
 
     pub(crate) fn progress(&self, progress: Progress) {
-        self.0.progress.borrow_mut().push(progress);
+        self.0.effects.progress.borrow_mut().push(progress);
     }
 
     pub(crate) fn secret(&self, name: &str) -> Result<Option<String>, SecretError> {
@@ -112,28 +103,32 @@ impl Platform {
         if !self.0.definition.reads(name) {
             return Err(SecretError::Undeclared);
         }
-        Ok(self.0.secrets.get(name).cloned())
+        Ok(self.0.network.borrow().secrets.get(name).cloned())
     }
 
     pub(crate) async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         request.check()?;
-        let url = Url::parse(request.url()).map_err(|error| FetchError::InvalidRequest(error.to_string()))?;
-        if !egress::allows(&self.0.definition.egress, &url) {
-            return Err(FetchError::Network(egress::not_listed(&egress::entry_for(&url))));
-        }
-        self.0.send_signed(request, &url).await
+        self.0.exchange(&request).await
     }
 
-    pub(super) fn into_outcome(self, call: CallOutcome) -> Outcome {
+    /// Returns the outcome of the call, without secrets.
+    pub(super) fn into_outcome(self, mut call: CallOutcome) -> Outcome {
+        let HostState { clock, network, questions, cached, effects, .. } = &*self.0;
+        let secrets = network.borrow().redactor();
+        let (mut log, mut progress) = (effects.log.take(), effects.progress.take());
+        call.redact(&secrets);
+        log.iter_mut().flatten().for_each(|argument| secrets.redact_json(argument));
+        progress.iter_mut().filter_map(|it| it.message.as_mut()).for_each(|it| secrets.redact_string(it));
         Outcome {
             call,
-            log: self.0.log.take(),
-            progress: self.0.progress.take(),
-            requests: self.0.requests.take(),
-            most_in_flight: self.0.most_in_flight.get(),
-            ingested: self.0.ingested.take(),
-            questions: self.0.questions.take_asked(),
-            cached: self.0.cached.take(),
+            log,
+            progress,
+            requests: effects.requests.take(),
+            most_in_flight: effects.most_in_flight.get(),
+            ingested: effects.ingested.take(),
+            questions: questions.take_asked(),
+            cached: cached.take(),
+            clock: *clock,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod envelope;
 mod grants;
+mod host;
 mod json;
 mod offers;
 mod questions;

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 
 import { BuildFailure } from "../build/failure.js";
 import type { ModuleOutcome } from "../build/read.js";
-import type { CachedValue } from "../local/cache.js";
+import type { Change } from "../local/user-state.js";
 import type { Outbound, OutboundRequest } from "./outbound.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 
@@ -30,8 +30,8 @@ export interface Listener {
   requested(method: string, url: string, outcome: string): void;
   /** A credential was attached to a request. It must be redacted in all output. */
   attached(value: string): void;
-  /** A cached value was set; `undefined` if it was removed. */
-  cached(key: string, entry: CachedValue | undefined): void;
+  /** The call has changed the state of its user. */
+  changed(change: Change): void;
 }
 
 /** Sends a call's requests. */
@@ -119,8 +119,8 @@ export class CallThread {
         return this.#listener.logged(message.entry);
       case "attached":
         return this.#listener.attached(message.value);
-      case "cached":
-        return this.#listener.cached(message.key, message.entry);
+      case "changed":
+        return this.#listener.changed(message.change);
       case "request":
         return void this.#send(message.id, message);
       case "abort":

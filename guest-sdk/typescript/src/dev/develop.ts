@@ -6,8 +6,7 @@ import { BuildFailure } from "../build/failure.js";
 import { warningsOnly } from "../build/reporter.js";
 import { checkTypes } from "../build/types.js";
 import { fetchHandler } from "../local/fetch-handler.js";
-import type { Cached } from "../local/cache.js";
-import type { SvcDocument } from "../types.js";
+import { userState } from "../local/user-state.js";
 import type { Console } from "./console.js";
 import { Outbound } from "./outbound.js";
 import { serve, type Listen } from "./server.js";
@@ -67,9 +66,8 @@ class LiveToolkit {
   /** The last reported type errors, if any. */
   #typeFault: string | undefined;
   readonly #versionOptions: VersionOptions;
-  /** In-memory knowledge base; lost when the server stops. */
-  readonly #documents: SvcDocument[] = [];
-  readonly #cache: Cached = new Map();
+  /** In memory; lost when the server stops. */
+  readonly #user = userState();
 
   constructor(
     readonly entry: string,
@@ -125,7 +123,7 @@ class LiveToolkit {
 
   #world({ manifest }: ToolkitVersion): DevWorld {
     const { config } = typedSettings(manifest, this.options.settings);
-    return { secrets: this.#secrets, config, documents: this.#documents, cache: this.#cache };
+    return { secrets: this.#secrets, config, user: this.#user };
   }
 
   #announce(version: ToolkitVersion, milliseconds: number): void {

@@ -1,11 +1,10 @@
 // Messages between the server and a call's thread.
 import type { ModuleOutcome } from "../build/read.js";
 import type { Limits } from "../rules.js";
-import type { Cached, CachedValue } from "../local/cache.js";
 import type { Ending } from "../local/call.js";
 import type { Target } from "../local/dispatch.js";
+import type { Change, UserState } from "../local/user-state.js";
 import type { Json } from "../manifest.js";
-import type { SvcDocument, SvcIngestDoc } from "../types.js";
 
 /** The data that a thread starts with. */
 export interface ThreadData {
@@ -24,8 +23,8 @@ export interface CallData {
   /** Access token that stands for the connected account. */
   account: string | undefined;
   config: Record<string, Json>;
-  documents: SvcDocument[];
-  cache: Cached;
+  /** A copy; changes are sent to the server. */
+  user: UserState;
 }
 
 /** Messages from the server to the thread. */
@@ -39,10 +38,9 @@ export type FromThread =
   | { kind: "answer"; answer: ModuleOutcome }
   | { kind: "printed"; text: string }
   | { kind: "logged"; entry: unknown[] }
-  /** A change of the cache; `entry` is `undefined` if the value was removed. */
-  | { kind: "cached"; key: string; entry: CachedValue | undefined }
+  | { kind: "changed"; change: Change }
   /** A credential to redact from now on. */
   | { kind: "attached"; value: string }
   | { kind: "request"; id: number; url: string; method: string; headers: [string, string][]; body: Uint8Array | null }
   | { kind: "abort"; id: number }
-  | { kind: "ended"; ending: Ending; ingested: SvcIngestDoc[]; failure: string | undefined };
+  | { kind: "ended"; ending: Ending; failure: string | undefined };

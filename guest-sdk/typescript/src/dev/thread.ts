@@ -7,13 +7,12 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { evaluateModule } from "../build/answer.js";
 import type { ToolkitDefinition } from "../define.js";
-import type { Cached, CachedValue } from "../local/cache.js";
 import { runTarget, type Trace } from "../local/dispatch.js";
+import { newTrace } from "../local/trace.js";
+import type { Change } from "../local/user-state.js";
 import { readableInSandbox } from "../local/encodings.js";
 import { setLimits } from "../rules.js";
-import type { SvcIngestDoc } from "../types.js";
 import { confine } from "./confine.js";
-import { storeDocuments } from "./documents.js";
 import type { CallData, FromThread, ThreadData, ToThread } from "./protocol.js";
 import { failureText } from "./failure-text.js";
 
@@ -57,19 +56,14 @@ async function start({ code, file }: ThreadData): Promise<{ default?: unknown }>
 
 async function run(call: CallData): Promise<void> {
   const trace: Trace = {
+    ...newTrace(),
     log: forwardingList((entry) => post({ kind: "logged", entry })),
-    progress: [],
-    requests: [],
-    ingested: [],
-    questions: [],
     attached: forwardingList((value) => post({ kind: "attached", value })),
   };
-  const { target, documents } = call;
-  const ingest = async (docs: SvcIngestDoc[]) => {
-    storeDocuments(documents, docs, toolkit!.config.id);
-    return { ingested: docs.length };
-  };
-  const world = { secrets: call.secrets, account: call.account, documents, svc: { ingest }, cache: forwardingCache(call.cache), fetchImpl: fetchThroughServer };
+  const { target, secrets, account, user } = call;
+  // Each change is sent at once, so that those of an endless call are stored too.
+  const changed = (change: Change) => post({ kind: "changed", change });
+  const world = { secrets, account, user, changed, fetchImpl: fetchThroughServer };
   // Without a timer or a request the thread ends, and the server says why.
   port.unref();
   const ending = await runTarget(toolkit!, target, call, world, trace);
@@ -77,7 +71,7 @@ async function run(call: CallData): Promise<void> {
   // The server ends this thread when it reads the end. Node.js reports rejections after the turn of the
   // loop in which they happened, and they must be printed before.
   await nextTurn();
-  post({ kind: "ended", ending, ingested: trace.ingested, failure });
+  post({ kind: "ended", ending, failure });
 }
 
 async function fetchThroughServer(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -117,20 +111,6 @@ function forwardingList<Entry>(forward: (entry: Entry) => void): Entry[] {
     return Array.prototype.push.apply(list, entries);
   };
   return Object.defineProperty(list, "push", { value: push });
-}
-
-/** Returns a cache that forwards each change at once, so that changes of an endless call are stored too. */
-function forwardingCache(before: Cached): Cached {
-  const cache: Cached = new Map(before);
-  const set = (key: string, entry: CachedValue) => {
-    post({ kind: "cached", key, entry });
-    return Map.prototype.set.call(cache, key, entry);
-  };
-  const remove = (key: string) => {
-    if (cache.has(key)) post({ kind: "cached", key, entry: undefined });
-    return Map.prototype.delete.call(cache, key);
-  };
-  return Object.defineProperties(cache, { set: { value: set }, delete: { value: remove } });
 }
 
 /** Returns a console with the methods of the sandbox's console. */

@@ -11,16 +11,14 @@ import { embeddedMap } from "../build/source-map.js";
 import { callTool, type CheckedCall, type Ending } from "../local/call.js";
 import type { DispatchResult, Target } from "../local/dispatch.js";
 import { callOffer } from "../local/offers.js";
-import { keep, type Cached } from "../local/cache.js";
 import { redactor } from "../local/redaction.js";
+import { applyChange, type UserState } from "../local/user-state.js";
 import type { Manifest } from "../manifest.js";
 import type { OfferTarget } from "../offers.js";
 import { problemText } from "../problems.js";
 import { failureOf, limitsOfCalls } from "../rules.js";
 import { FrameMap } from "../sandbox/stack.js";
-import type { SvcDocument } from "../types.js";
 import { CallThread, type Listener, type ThreadEnd } from "./call-thread.js";
-import { storeDocuments } from "./documents.js";
 import type { Outbound } from "./outbound.js";
 import type { Console } from "./console.js";
 import type { CallData, ThreadData } from "./protocol.js";
@@ -36,8 +34,7 @@ const MAX_WAITING_CALLS = 64;
 export interface DevWorld {
   secrets: Record<string, string>;
   config: Record<string, unknown>;
-  documents: SvcDocument[];
-  cache: Cached;
+  user: UserState;
 }
 
 /** Options of a version. */
@@ -139,16 +136,15 @@ export class ToolkitVersion {
       logged: (entry) => say(`  ${name} logged ${entry.map((it) => withAuthorPlaces(it, this.frames)).join(" ")}`),
       requested: (method, url, outcome) => say(`  ${name} ${method} ${url}: ${outcome}`),
       attached: (value) => redacted.add(value),
-      cached: (key, entry) => void (entry === undefined ? world.cache.delete(key) : keep(world.cache, key, entry)),
+      changed: (change) => applyChange(world.user, change, id, redacted),
     };
 
     say(`← ${name} ${JSON.stringify(args)}`);
     const began = performance.now();
     const input = { args, redacted, config: world.config };
     const handle = async (target: Target, { args, config }: CheckedCall): Promise<Ending> => {
-      const end = await this.#handle({ target, args, secrets, account, config, documents: world.documents, cache: world.cache }, listener);
+      const end = await this.#handle({ target, args, secrets, account, config, user: world.user }, listener);
       if (end.kind === "ended") {
-        storeDocuments(world.documents, end.ingested, id);
         if (end.failure !== undefined) say(`  ${withAuthorFrames(end.failure, this.frames).replaceAll("\n", "\n  ")}`);
         return end.ending;
       }
@@ -207,5 +203,5 @@ function withoutBuffer(): Plugin {
  * others would print the same lines again.
  */
 function startListener(console?: Console): Listener {
-  return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {}, attached: () => {}, cached: () => {} };
+  return { printed: (text) => console?.line(`  | ${text}`), logged: () => {}, requested: () => {}, attached: () => {}, changed: () => {} };
 }

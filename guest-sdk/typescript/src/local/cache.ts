@@ -1,7 +1,7 @@
-// In-memory cache with the server's rules and limits.
+// In-memory cache of a user.
 import type { CacheResult } from "../platform.js";
-import { problemLines, type Problem } from "../problems.js";
-import { cacheProblems, limitsOfCalls } from "../rules.js";
+import { problemLines } from "../problems.js";
+import { host, type CacheEntry, type Problems } from "./host.js";
 
 /** Value in an in-memory cache. */
 export interface CachedValue {
@@ -13,50 +13,59 @@ export interface CachedValue {
 /** Values by key, in the order of writing. */
 export type Cached = Map<string, CachedValue>;
 
-/** Returns the host functions of a cache that stores its values in `cached`. */
-export function cacheIn(cached: Cached) {
+/**
+ * Returns the host functions of a cache that stores its values in `cached`. `changed` is told of each change; without a
+ * value, the key was removed.
+ */
+export function cacheIn(cached: Cached, changed: (key: string, entry: CachedValue | undefined) => void) {
+  const remove = (key: string) => {
+    if (cached.delete(key)) changed(key, undefined);
+  };
   return {
     cached: (key: string): CacheResult<string | undefined> => {
-      return checked(cacheProblems(key), () => {
-        const found = cached.get(key);
-        return found === undefined || isOver(found) ? undefined : found.value;
-      });
+      const found = cached.get(key);
+      const answer = host("cache-get", { key, expires: found && time(found.expires), now: now() });
+      return checked(answer, ({ isFound }) => (isFound ? found?.value : undefined));
     },
     cache: (key: string, value: string, seconds: number | undefined): CacheResult<void> => {
-      return checked(cacheProblems(key, value, seconds), () => {
-        const age = (seconds ?? limitsOfCalls().cacheSeconds) * 1000;
-        keep(cached, key, { value, expires: Date.now() + age });
+      const entries = entriesOf(cached).filter((entry) => entry.key !== key);
+      return checked(host("cache-set", { key, value, seconds, now: now(), entries }), ({ expires, evicted }) => {
+        put(cached, key, { value, expires });
+        changed(key, { value, expires });
+        evicted.forEach(remove);
       });
     },
-    removeCached: (key: string): CacheResult<void> => {
-      return checked(cacheProblems(key), () => void cached.delete(key));
-    },
+    removeCached: (key: string): CacheResult<void> => checked(host("cache-key", { key }), () => remove(key)),
   };
 }
 
-/** Stores a value, and evicts expired values and the oldest ones that exceed the limits. */
+/** Stores a value of another cache, and evicts expired values and the oldest ones that exceed the limits. */
 export function keep(cached: Cached, key: string, entry: CachedValue): void {
+  put(cached, key, entry);
+  for (const other of host("cache-evicted", { entries: entriesOf(cached), now: now() }).evicted) cached.delete(other);
+}
+
+/** Puts a value at the end of the order of writing. */
+function put(cached: Cached, key: string, entry: CachedValue): void {
   cached.delete(key);
   cached.set(key, entry);
-  const { cacheBytes, cacheValues } = limitsOfCalls();
-  let bytes = 0;
-  let values = 0;
-  for (const [key, entry] of [...cached].reverse()) {
-    bytes += byteLength(key) + byteLength(entry.value);
-    values += 1;
-    if (bytes > cacheBytes || values > cacheValues || isOver(entry)) cached.delete(key);
-  }
 }
 
-function isOver({ expires }: CachedValue): boolean {
-  return expires <= Date.now();
+function entriesOf(cached: Cached): CacheEntry[] {
+  const byteLength = (text: string) => new TextEncoder().encode(text).length;
+  return [...cached].map(([key, { value, expires }]) => ({ key, bytes: byteLength(key) + byteLength(value), expires: time(expires) }));
 }
 
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
+function now(): number {
+  return time(Date.now());
 }
 
-function checked<T>(problems: Problem[], action: () => T): CacheResult<T> {
-  if (problems.length > 0) return { error: { tag: "invalid", val: problemLines(problems) } };
-  return { value: action() };
+/** Returns a time as the host takes it: a test may give any number. */
+function time(milliseconds: number): number {
+  return Math.trunc(Math.max(Number.MIN_SAFE_INTEGER, Math.min(milliseconds, Number.MAX_SAFE_INTEGER)));
+}
+
+function checked<Answer extends object, T>(answer: Answer | Problems, use: (answer: Answer) => T): CacheResult<T> {
+  if ("problems" in answer) return { error: { tag: "invalid", val: problemLines(answer.problems) } };
+  return { value: use(answer) };
 }

@@ -1,17 +1,21 @@
 // Host side of a call: validates arguments and result, and makes the reply that a client would receive.
 import type { Json, Manifest, ManifestTool } from "../manifest.js";
-import { argumentsFailure, checkedResult, failureOf, limitsOfCalls, settingsOf, wholeLinks, type Cause } from "../rules.js";
+import { argumentsFailure, failureOf, settingsOf, type Cause } from "../rules.js";
 import type { Offered, OfferEnding } from "../offers.js";
 import type { DispatchFailure, DispatchSuccess } from "../reply.js";
 import type { Ending as HandlerEnding } from "../run.js";
 import type { ToolContent } from "../types.js";
+import { bytesOf, utf8Length, withoutData, withUri } from "./content.js";
+import { host, outline } from "./host.js";
 import { redactor } from "./redaction.js";
 
 /** Outcome of a handler, as plain data. */
 export type Ending =
   | { kind: "result"; text: string; structured: string | undefined; content: ToolContent[] }
   | { kind: "offered"; offered: Offered }
-  | { kind: "failed"; cause: Cause };
+  | { kind: "failed"; cause: Cause }
+  /** The failure to sign in is the reply. */
+  | { kind: "refused"; failure: DispatchFailure };
 
 /** The validated input of a handler. */
 export interface CheckedCall {
@@ -63,52 +67,28 @@ export function plainEnding(ending: HandlerEnding | OfferEnding): Ending {
 const warned = new Set<string>();
 
 function replyTo(manifest: Manifest, ending: Ending, tool: ManifestTool): DispatchSuccess | DispatchFailure {
+  if (ending.kind === "refused") return ending.failure;
   if (ending.kind === "failed") return failureOf(ending.cause);
   if (ending.kind !== "result") throw new TypeError("the result of a tool is expected");
-  const { text, structured } = ending;
-  const content = wholeLinks(manifest, ending.content);
-  const textSize = utf8Length(text);
-  const size = textSize + utf8Length(structured ?? "") + content.reduce((sum, it) => sum + contentSize(it), 0);
-  const checked = checkedResult({ tool: tool.name, text: textSize, size, structured, output: tool.outputSchema });
-  const { failure, warning, structured: declared } = checked;
-  if (failure !== undefined) return failure;
+  const { text, structured, content } = ending;
+  const checked = host("result", {
+    toolkit: outline(manifest),
+    tool: tool.name,
+    text: utf8Length(text),
+    uncounted: content.reduce((sum, block) => sum + bytesOf(block), 0),
+    structured,
+    output: tool.outputSchema,
+    content: content.map(withoutData),
+  });
+  if ("failure" in checked) return checked.failure;
+  const { warning, structured: declared, uris } = checked;
   if (warning !== undefined && !warned.has(warning)) {
     warned.add(warning);
     console.warn(`warning: ${warning}`);
   }
   const reply: DispatchSuccess = { ok: true, text };
-  if (content.length > 0) reply.content = content;
+  if (content.length > 0) reply.content = content.map((block, index) => withUri(block, uris[index]));
   if (structured !== undefined) reply.structured = JSON.parse(structured) as Json;
   if (declared !== undefined) reply.structuredContent = declared;
   return reply;
-}
-
-/** Returns a content block's contribution to the size of a result, in bytes. */
-export function contentSize(block: ToolContent): number {
-  return limitsOfCalls().contentOverhead + partsSize(block) + utf8Length(block.annotations?.lastModified ?? "");
-}
-
-function partsSize(block: ToolContent): number {
-  switch (block.type) {
-    case "resource": {
-      const { resource } = block;
-      const body = "blob" in resource ? dataSize(resource.blob) : utf8Length(resource.text);
-      return utf8Length(resource.uri) + utf8Length(resource.mimeType ?? "") + body;
-    }
-    case "resource_link": {
-      const { uri, name, title = "", description = "", mimeType = "" } = block;
-      return [uri, name, title, description, mimeType].reduce((sum, text) => sum + utf8Length(text), 0);
-    }
-    default:
-      return dataSize(block.data) + utf8Length(block.mimeType);
-  }
-}
-
-/** Returns the number of bytes, or of decoded bytes if the data is a base64 string. */
-function dataSize(data: Uint8Array | string): number {
-  return typeof data === "string" ? Math.floor((data.replace(/=+$/, "").length * 3) / 4) : data.length;
-}
-
-export function utf8Length(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

@@ -9,9 +9,8 @@ import { callTool, plainEnding, type CheckedCall, type Ending } from "./call.js"
 import { insideCall } from "./current-call.js";
 import { withHandlerGlobals } from "./handler-globals.js";
 import { Questions } from "./questions.js";
-import { redactor } from "./redaction.js";
-import type { Trace } from "./trace.js";
-import { checkWorld, testPlatform, type TestWorld } from "./world.js";
+import { newTrace, redactTrace, redactedValues, type Trace } from "./trace.js";
+import { checkWorld, testPlatform, type CallWorld, type TestWorld } from "./world.js";
 
 export type { DispatchFailure, DispatchSuccess, TestWorld, Trace };
 
@@ -39,10 +38,11 @@ export type DispatchResult = (DispatchSuccess | DispatchFailure) & { readonly tr
  * of Node.js that the sandbox lacks.
  *
  * A failed call resolves with `ok: false`. Rejects only if the test itself is wrong: there is no such tool,
- * or a credential, setting or account is not declared or does not fit.
+ * a credential, setting or account is not declared or does not fit, or the answer to a question is missing or does not
+ * fit.
  */
 export function dispatch(server: ToolkitDefinition, call: DispatchCall): Promise<DispatchResult> {
-  return dispatchInto({ log: [], progress: [], requests: [], ingested: [], questions: [], attached: [] }, server, call);
+  return dispatchInto(newTrace(), server, call);
 }
 
 /** Runs a call as `dispatch` does, and records its effects in `trace` while it runs. */
@@ -56,17 +56,12 @@ async function dispatchInto(trace: Trace, server: ToolkitDefinition, call: Dispa
     const names = manifest.tools.map((it) => it.name).join(", ");
     throw new Error(`${JSON.stringify(manifest.id)} has no tool ${JSON.stringify(requested)}; it has ${names}`);
   }
-  const { secrets = {}, config = {} } = call;
-  const redacted = {
-    *[Symbol.iterator]() {
-      yield* Object.values(secrets);
-      yield* trace.attached;
-    },
-  };
+  const redacted = redactedValues(call, trace);
+  const { config = {} } = call;
   const reply = await callTool(manifest, described, { args: call.arguments ?? call.args ?? {}, redacted, config }, (checked) =>
     withHandlerGlobals(() => runTarget(server, { kind: "tool", name }, checked, call, trace)),
   );
-  trace.log = redactor(redacted)(trace.log);
+  redactTrace(trace, redacted);
   return Object.defineProperty(reply, "trace", { value: trace }) as DispatchResult;
 }
 
@@ -78,7 +73,7 @@ export async function runTarget(
   server: ToolkitDefinition,
   target: Target,
   { args, config }: CheckedCall,
-  world: TestWorld,
+  world: CallWorld,
   trace: Trace,
 ): Promise<Ending> {
   // As in the sandbox, each run gets a fresh copy of the arguments.
@@ -97,8 +92,8 @@ export async function runTarget(
     ending = await Promise.race([ended, asked]);
   } while (ending === "asked");
   if (ending.kind === "failure") trace.failure = explained(ending.thrown);
-  const isAboutSignIn = trace.signIn !== undefined && (ending.kind === "failure" || ending.kind === "tool-error");
-  return isAboutSignIn ? { kind: "failed", cause: trace.signIn! } : plainEnding(ending);
+  const isHandlers = ending.kind === "failure" || ending.kind === "tool-error";
+  return isHandlers && trace.signIn !== undefined ? { kind: "refused", failure: trace.signIn } : plainEnding(ending);
 }
 
 /** Returns the exception, with an explanation if the cause is a global that the sandbox lacks. */

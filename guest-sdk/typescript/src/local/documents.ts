@@ -1,38 +1,43 @@
-// In-memory knowledge base with the server's rules.
+// In-memory knowledge base of a user.
 import { knowledgeError } from "../knowledge.js";
-import { problemLines, type Problem } from "../problems.js";
-import { checkedDocuments, limitsOfCalls, searchProblems } from "../rules.js";
+import { problemLines } from "../problems.js";
 import type { SvcDocument, SvcIngestDoc, SvcSearchOptions, SvcSearchResult } from "../types.js";
+import { host, type Problems } from "./host.js";
 
-/** Length of a snippet in UTF-16 code units. */
-const SNIPPET_LENGTH = 200;
-
-/**
- * Returns the documents that contain any word of the query. The score is the fraction of the query's words that the
- * document contains.
- */
-export function searchDocuments(documents: SvcDocument[], query: string, options: SvcSearchOptions): SvcSearchResult[] {
-  const { limit = limitsOfCalls().searchResults, source, author } = options;
-  refuse(searchProblems(query, limit));
-  const words = query.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return documents
-    .filter((document) => source === undefined || document.source === source)
-    .filter((document) => author === undefined || document.author?.toLowerCase() === author.toLowerCase())
-    .map(({ text, ...document }) => {
-      const searched = `${document.title} ${text}`.toLowerCase();
-      const score = words.filter((word) => searched.includes(word)).length / words.length;
-      return { document, snippet: text.slice(0, SNIPPET_LENGTH), score };
-    })
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, limit);
+/** Documents, as plain data. */
+export interface Library {
+  documents: SvcDocument[];
+  /** Key of each document that a toolkit has ingested: the next one with the same key replaces it. */
+  keys: (string | null)[];
 }
 
-/** Throws a `ToolError` that lists all problems of a batch of documents. */
-export function checkDocuments(docs: SvcIngestDoc[]): void {
-  refuse(checkedDocuments(docs).problems ?? []);
+/** Returns a knowledge base with these documents. */
+export function libraryOf(documents: readonly SvcDocument[] = []): Library {
+  return { documents: [...documents], keys: documents.map(() => null) };
 }
 
-function refuse(problems: Problem[]): void {
-  if (problems.length > 0) throw knowledgeError({ tag: "invalid", val: problemLines(problems) });
+/** Returns the documents that contain any word of the query; throws a `ToolError` for a search that breaks a rule. */
+export function searchDocuments({ documents }: Library, query: string, { limit, source, author }: SvcSearchOptions): SvcSearchResult[] {
+  const searched = documents.map((it) => ({ title: it.title, text: it.text, source: it.source, author: it.author }));
+  const { hits } = valid(host("search", { documents: searched, search: { query, limit, source, author } }));
+  return hits.map(({ index, snippet, score }) => {
+    const { text: _, ...document } = documents[index]!;
+    return { document, snippet, score };
+  });
+}
+
+/** Stores a batch of documents; throws a `ToolError` that lists all its problems. */
+export function ingestInto({ documents, keys }: Library, ingested: readonly SvcIngestDoc[], source: string, secrets: Iterable<string>): void {
+  // As in the sandbox, only `true` counts, and an absent member is the same as null.
+  const batch = ingested.map((doc) => ({ ...doc, captureOnly: doc.captureOnly === true }));
+  const { placed } = valid(host("ingest", { source, keys, documents: batch, secrets: [...secrets] }));
+  for (const { index, key, document } of placed) {
+    documents[index] = document;
+    keys[index] = key;
+  }
+}
+
+function valid<Answer extends object>(answer: Answer | Problems): Answer {
+  if ("problems" in answer) throw knowledgeError({ tag: "invalid", val: problemLines(answer.problems) });
+  return answer;
 }

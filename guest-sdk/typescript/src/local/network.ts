@@ -1,41 +1,25 @@
-// Requests in tests: applies the allowlist, signs in, and follows redirects as the host does.
-import { signInsOf } from "../auth.js";
+// Requests in a test: sends what the host says, and follows redirects as it says.
 import type { FetchImplementation } from "../define.js";
-import { allows, limitsOfCalls } from "../rules.js";
-import { notListed } from "../texts.js";
+import { limitsOfCalls } from "../rules.js";
 import type { ToolkitConfig } from "../types.js";
 import { encodingsToAccept, readableInSandbox } from "./encodings.js";
+import { host, type Attached, type Exchange, type Following, type Head, type NetworkState, type Refusal } from "./host.js";
 import { headersOf, withHeader, withoutIgnoredHeaders } from "./request-headers.js";
-import { SignIn, type Attachment } from "./sign-in.js";
 import type { Trace } from "./trace.js";
-
-const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
-/** Headers that are removed when a redirect leads to another origin. */
-const CREDENTIAL_HEADERS = ["authorization", "cookie", "proxy-authorization"];
-
-/** Sign-ins that may still be attached to a request and to the requests after its redirects. */
-interface Attaching {
-  /**
-   * All sign-ins before the first request. After it, only the sign-in whose host received all requests so far, if any: a
-   * redirect by another host must not direct credentials to a target of its choice.
-   */
-  signIns: readonly SignIn[];
-  mayReplace: boolean;
-}
 
 /** Sends the requests of one call. */
 export class Network {
-  readonly #signIns: SignIn[];
+  readonly #state: NetworkState;
+  /** Requests for tokens under way, by the index of their sign-in. */
+  readonly #asked = new Map<number, Promise<void>>();
 
   constructor(
-    readonly config: ToolkitConfig,
+    { id, egress = [], auth }: ToolkitConfig,
     world: { secrets?: Record<string, string> | undefined; account?: string | undefined },
     readonly fetchImpl: FetchImplementation | undefined,
     readonly trace: Trace,
   ) {
-    const send = (url: URL, init: RequestInit) => this.#send(url, url.href, init);
-    const signInWorld = { toolkit: config.id, secrets: world.secrets ?? {}, account: world.account, trace, send };
-    this.#signIns = signInsOf(config).map((auth) => new SignIn(auth, signInWorld));
+    this.#state = { toolkit: id, egress, auth, secrets: world.secrets ?? {}, account: world.account, tokens: [], attached: trace.attached };
   }
 
   /**
@@ -43,59 +27,103 @@ export class Network {
    * request says otherwise.
    */
   async fetch(input: string | Request, init: RequestInit | undefined): Promise<Response> {
-    const first = new URL(typeof input === "string" ? input : input.url);
     const mode = init?.redirect ?? (typeof input === "string" ? "follow" : input.redirect);
-    const allowed = withoutIgnoredHeaders(input, init);
-    let [target, request] = [input, withUserAgent(input, allowed)];
-    let url = first;
-    const attaching: Attaching = { signIns: this.#signIns, mayReplace: true };
-    for (let followed = 0; followed <= limitsOfCalls().redirects; followed += 1) {
-      const response = await this.#hop(url, target, request, attaching);
-      const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get("location") : null;
-      if (location === null || mode === "manual") return withUrl(url, followed > 0, response);
-      if (mode === "error") throw new TypeError('network error: the answer is a redirect, and the request has redirect: "error"');
-      const next = new URL(location, url);
-      if (url.protocol === "https:" && next.protocol !== "https:") throw new TypeError("it leads from https to http");
-      request = redirectedInit(request, target, response.status, url.origin === next.origin);
-      [url, target] = [next, next.href];
+    let target = input;
+    let request = withUserAgent(input, withoutIgnoredHeaders(input, init));
+    let exchange: Exchange = {};
+    let isRedirected = false;
+    for (;;) {
+      const head = headOf(target, request);
+      const sending = await this.#sending(exchange, head);
+      const token = sending.attach === null ? undefined : this.#state.tokens[sending.attach.signIn];
+      const response = await this.#sendWith(sending.attach, target, request);
+      const { status, headers } = response;
+      const location = headers.get("location");
+      // A body that has been consumed cannot be sent again.
+      const isRepeatable = !(request.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed));
+      const responded = { status, locations: location === null ? [] : [location], isRepeatable, mode };
+      const following = host("responded", { network: this.#state, exchange: sending.exchange, head, response: responded });
+      exchange = following.exchange;
+      switch (following.do) {
+        case "answer":
+          this.#note(following.failure);
+          return withUrl(new URL(head.url), isRedirected, response);
+        case "renew":
+          if (!(await this.#renewed(following.signIn, token))) return withUrl(new URL(head.url), isRedirected, response);
+          await response.body?.cancel();
+          break;
+        case "follow":
+          [target, request] = [following.head.url, redirectedInit(request, following)];
+          isRedirected = true;
+          break;
+        case "fail":
+          throw new TypeError(following.message);
+      }
     }
-    throw new TypeError("too many redirects");
   }
 
-  /** Sends a request to its current target, with the credentials for that target. */
-  async #hop(url: URL, target: string | Request, init: RequestInit, attaching: Attaching): Promise<Response> {
-    const signIn = attaching.signIns.find((it) => it.appliesTo(url, methodOf(target, init)));
-    if (signIn === undefined || signIn.isSetIn(url, headersOf(target, init))) {
-      attaching.signIns = [];
-      return this.#send(url, target, init);
+  /** Returns what to attach to a request; requests a token first where one is needed. */
+  async #sending(exchange: Exchange, head: Head): Promise<{ exchange: Exchange; attach: Attached | null }> {
+    for (;;) {
+      const sending = host("next", { network: this.#state, exchange, head });
+      if (sending.do === "fail") throw this.#refused(sending);
+      if (sending.do === "send") {
+        const redacted = sending.attach?.redacted;
+        if (typeof redacted === "string" && !this.trace.attached.includes(redacted)) this.trace.attached.push(redacted);
+        return sending;
+      }
+      exchange = sending.exchange;
+      await this.#token(sending.signIn);
     }
-    attaching.signIns = [signIn];
-    const attachment = await signIn.attachment();
-    const response = await this.#sendWith(attachment, url, target, init);
-    // A body that has been consumed cannot be sent again.
-    const isRepeatable = !(init.body instanceof ReadableStream || (typeof target === "object" && target.bodyUsed));
-    const other = attaching.mayReplace && isRepeatable ? await signIn.replaced(attachment, response.status) : undefined;
-    if (other === undefined) {
-      signIn.noteStatus(response.status);
-      return response;
-    }
-    attaching.mayReplace = false;
-    await response.body?.cancel();
-    return this.#sendWith(other, url, target, init);
   }
 
-  #sendWith({ in: place, name, value }: Attachment, url: URL, target: string | Request, init: RequestInit): Promise<Response> {
-    if (place === "header") return this.#send(url, target, withHeader(init, name, value, target));
-    const extended = new URL(url);
-    // Unlike `searchParams.append`, this does not re-encode the handler's own parameters.
-    extended.search = [url.search.slice(1), new URLSearchParams({ [name]: value }).toString()].filter((part) => part !== "").join("&");
-    return this.#send(extended, typeof target === "string" ? extended.href : new Request(extended, target), init);
+  /** Replaces a token that the API has refused, unless another refused request has done so. Resolves with whether there is one. */
+  async #renewed(signIn: number, refused: string | undefined): Promise<boolean> {
+    const { tokens } = this.#state;
+    if (tokens[signIn] === refused) tokens[signIn] = undefined;
+    if (tokens[signIn] !== undefined) return true;
+    return this.#token(signIn).then(() => true, () => false);
   }
 
-  async #send(url: URL, target: string | Request, init: RequestInit): Promise<Response> {
-    if (!allows(this.config.egress ?? [], url)) throw new TypeError(notListed(url));
-    const method = methodOf(target, init);
-    this.trace.requests.push({ method, url: url.href });
+  /** Requests a token; requests at the same time share it. */
+  #token(signIn: number): Promise<void> {
+    const asked = this.#asked.get(signIn) ?? this.#requestToken(signIn).finally(() => this.#asked.delete(signIn));
+    this.#asked.set(signIn, asked);
+    return asked;
+  }
+
+  async #requestToken(signIn: number): Promise<void> {
+    const request = host("token", { network: this.#state, signIn });
+    if ("refusal" in request) throw this.#refused(request.refusal);
+    const { head, body } = request;
+    const response = await this.#send(head.url, { method: head.method, headers: Object.fromEntries(head.headers), body });
+    const [status, mediaType] = [response.status, response.headers.get("content-type")];
+    const granted = host("granted", { network: this.#state, signIn, status, mediaType, body: await response.text() });
+    if ("refusal" in granted) throw this.#refused(granted.refusal);
+    this.#state.tokens[signIn] = granted.token;
+  }
+
+  /** Records a refusal; returns the error for the handler. */
+  #refused({ message, failure }: Refusal): TypeError {
+    this.#note(failure);
+    return new TypeError(message);
+  }
+
+  /** Records the first failure to sign in: later requests fail for the same reason. */
+  #note(failure: Refusal["failure"]): void {
+    this.trace.signIn ??= failure ?? undefined;
+  }
+
+  #sendWith(attach: Attached | null, target: string | Request, init: RequestInit): Promise<Response> {
+    const { header, url } = attach ?? { header: null, url: null };
+    if (header !== null) return this.#send(target, withHeader(init, ...header, target));
+    if (url === null) return this.#send(target, init);
+    return this.#send(typeof target === "string" ? url : new Request(url, target), init);
+  }
+
+  async #send(target: string | Request, init: RequestInit): Promise<Response> {
+    const { method, url } = headOf(target, init);
+    this.trace.requests.push({ method, url: new URL(url).href });
     if (this.fetchImpl !== undefined) return this.fetchImpl(target, init);
     // Node.js requires `duplex` for streams; the sandbox and the types for authors do not.
     const streams = init.body instanceof ReadableStream && { duplex: "half" };
@@ -105,8 +133,9 @@ export class Network {
   }
 }
 
-function methodOf(target: string | Request, init: RequestInit): string {
-  return (init.method ?? (typeof target === "string" ? "GET" : target.method)).toUpperCase();
+function headOf(target: string | Request, init: RequestInit): Head {
+  const [method, url] = typeof target === "string" ? ["GET", target] : [target.method, target.url];
+  return { method: (init.method ?? method).toUpperCase(), url, headers: [...headersOf(target, init)] };
 }
 
 /** Adds the default `User-Agent` unless the request has one. */
@@ -125,13 +154,7 @@ function withUrl(url: URL, redirected: boolean, response: Response): Response {
   }
 }
 
-/** Returns the options of the request that follows a redirect (Fetch Standard, HTTP-redirect fetch). */
-function redirectedInit(init: RequestInit, target: string | Request, status: number, sameOrigin: boolean): RequestInit {
-  const method = methodOf(target, init);
-  const headers = headersOf(target, init);
-  if (!sameOrigin) for (const name of CREDENTIAL_HEADERS) headers.delete(name);
-  const becomesGet = (status === 303 && method !== "HEAD") || ((status === 301 || status === 302) && method === "POST");
-  if (!becomesGet) return { ...init, method, headers };
-  headers.delete("content-type");
-  return { ...init, method: "GET", headers, body: null };
+/** Returns the options of the request that follows a redirect. */
+function redirectedInit(init: RequestInit, { head, dropsBody }: Extract<Following, { do: "follow" }>): RequestInit {
+  return { ...init, method: head.method, headers: new Headers(head.headers), ...(dropsBody && { body: null }) };
 }

@@ -1,8 +1,8 @@
 // MCP methods for prompts, resources and completion.
 import type { Manifest } from "../manifest.js";
 import type { DispatchFailure } from "../reply.js";
-import { foundResource } from "../rules.js";
 import { base64, encoded, RpcError, type Caller } from "./rpc.js";
+import { host, outline } from "./host.js";
 import type { OfferResult, ReceivedContents, ReceivedMessage } from "./offers.js";
 
 type Params = { [key: string]: unknown };
@@ -47,10 +47,11 @@ async function prompt({ id, prompts = [] }: Manifest, caller: Caller, params: Pa
   return { messages: reply.messages.map(({ role, content }) => ({ role, content: content.type === "text" ? content : encoded(content) })) };
 }
 
-async function read({ id, resources = [] }: Manifest, caller: Caller, { uri }: Params): Promise<object> {
-  const prefix = `kitbag://${id}/`;
+async function read(manifest: Manifest, caller: Caller, { uri }: Params): Promise<object> {
+  const prefix = `kitbag://${manifest.id}/`;
   const path = String(uri).startsWith(prefix) ? String(uri).slice(prefix.length) : undefined;
-  if (path === undefined || foundResource(resources, path) === undefined) throw new RpcError(-32002, "unknown resource");
+  const found = path !== undefined && host("offer", { toolkit: outline(manifest), target: { kind: "resource", name: path }, arguments: {} });
+  if (path === undefined || found === false || "failure" in found) throw new RpcError(-32002, "unknown resource");
   const { contents } = succeeded<{ contents: ReceivedContents }>(await caller({ kind: "resource", name: path }, {}));
   const shown = "blob" in contents ? { ...contents, blob: base64(contents.blob) } : contents;
   return { contents: [{ mimeType: "text" in contents ? "text/plain" : undefined, ...shown }] };

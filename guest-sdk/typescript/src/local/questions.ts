@@ -1,8 +1,7 @@
-// Questions to the user in a test, with the rules of a server: a question ends the run, and the handler runs again.
+// Questions to the user in a test, as on a server: a question ends the run, and the handler runs again.
 import { askError } from "../ask.js";
 import type { AskReply } from "../platform.js";
-import { problemLines } from "../problems.js";
-import { answerFields, limitsOfCalls, questionProblems } from "../rules.js";
+import { host } from "./host.js";
 
 /** Response of the user in a test: fields, `"decline"`, or `"cancel"` for no answer. */
 export type TestAnswer = Record<string, unknown> | "decline" | "cancel";
@@ -21,7 +20,9 @@ export class Questions {
   readonly #asked: AskedQuestion[];
   /** Questions asked so far, with their schemas as given. */
   readonly #known: { key: string; message: string; schema: string }[] = [];
-  #end: () => void = () => {};
+  #hasEnded = false;
+  #end: (asked: "asked") => void = () => {};
+  #fail: (mistake: Error) => void = () => {};
 
   /** Creates the state of one call. Each question is appended to `asked`. */
   constructor(answers: Record<string, TestAnswer> = {}, asked: AskedQuestion[]) {
@@ -29,38 +30,31 @@ export class Questions {
     this.#asked = asked;
   }
 
-  /** Resolves when the next run ends at a new question; never resolves otherwise. */
+  /**
+   * Resolves when the next run ends at a new question; never resolves otherwise. Rejects if the test has no answer to a
+   * question, or one that does not fit.
+   */
   nextRun(): Promise<"asked"> {
-    return new Promise((resolve) => {
-      this.#end = () => resolve("asked");
+    this.#hasEnded = false;
+    return new Promise((resolve, reject) => {
+      this.#end = resolve;
+      this.#fail = reject;
     });
   }
 
   /** Resolves with the answer if the question was asked in an earlier run; otherwise ends the run and never resolves. */
   ask(key: string, message: string, schema: string): Promise<AskReply> {
-    if (Object.keys(this.#answers).length === 0) throw askError({ tag: "unsupported" });
-    const problems = questionProblems(key, message, schema);
-    if (problems.length > 0) throw askError({ tag: "invalid", val: problemLines(problems) });
-    if (this.#known.some((it) => it.key === key && it.message === message && it.schema === schema)) {
-      return Promise.resolve(this.#answerTo(key, message, schema));
+    const question = { key, message, schema };
+    const asking = host("ask", { answers: this.#answers, asked: this.#known, hasEnded: this.#hasEnded, ...question });
+    if ("reply" in asking) return Promise.resolve(asking.reply);
+    if ("refused" in asking) throw askError(asking.refused);
+    if ("mistake" in asking) this.#fail(new Error(asking.mistake));
+    else if (asking.isNew) {
+      this.#known.push(question);
+      this.#asked.push({ key, message, schema: JSON.parse(schema) as unknown });
+      this.#hasEnded = true;
+      this.#end("asked");
     }
-    const { questions } = limitsOfCalls();
-    if (this.#known.length >= questions) {
-      throw askError({ tag: "invalid", val: `the call has asked ${questions} questions, which is the most it may` });
-    }
-    this.#known.push({ key, message, schema });
-    this.#asked.push({ key, message, schema: JSON.parse(schema) as unknown });
-    this.#end();
     return new Promise(() => {});
-  }
-
-  #answerTo(key: string, message: string, schema: string): AskReply {
-    const answer = Object.hasOwn(this.#answers, key) ? this.#answers[key]! : undefined;
-    if (answer === undefined) throw new Error(`the test has no answer to the question ${JSON.stringify(key)}`);
-    if (answer === "decline") return { tag: "declined" };
-    if (answer === "cancel") return { tag: "cancelled" };
-    const { fields, violations = [] } = answerFields(key, message, schema, answer);
-    if (fields === undefined) throw new Error(`the answer to the question ${JSON.stringify(key)} does not fit: ${violations.join("; ")}`);
-    return { tag: "accepted", val: JSON.stringify(fields) };
   }
 }

@@ -1,18 +1,17 @@
 // Host functions in a test. They grant exactly what the declaration grants.
-import { credentialsOf, signInsOf } from "../auth.js";
 import { knowledgeError } from "../knowledge.js";
 import type { FetchImplementation, ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
 import type { Platform } from "../platform.js";
-import { settingsOf } from "../rules.js";
 import type { SvcClient, SvcDocument } from "../types.js";
 import { cacheIn, type Cached } from "./cache.js";
 import { outsideOfCalls } from "./current-call.js";
 import { Network } from "./network.js";
-import { isToken } from "./sign-in.js";
-import { checkDocuments, searchDocuments } from "./documents.js";
+import { ingestInto, searchDocuments } from "./documents.js";
+import { host } from "./host.js";
 import type { Questions, TestAnswer } from "./questions.js";
-import type { Trace } from "./trace.js";
+import { redactedValues, type Trace } from "./trace.js";
+import { userState, type Change, type UserState } from "./user-state.js";
 
 /** The environment of a call in a test. */
 export interface TestWorld {
@@ -42,51 +41,46 @@ export interface TestWorld {
   fetchImpl?: FetchImplementation | undefined;
 }
 
+/** The environment of a call, with the state of its user, which may outlast it. */
+export interface CallWorld extends TestWorld {
+  /** By default `documents` and `cache`. */
+  user?: UserState | undefined;
+  /** Is told of each change of that state. */
+  changed?: ((change: Change) => void) | undefined;
+}
+
 /**
  * Throws if the test has credentials, settings or an account that the toolkit does not declare, or values that do
  * not fit.
  */
-export function checkWorld(manifest: Manifest, world: TestWorld): void {
-  const { id, config } = manifest;
-  const credentials = credentialsOf(manifest);
-  const problems = [
-    ...Object.keys(world.secrets ?? {})
-      .filter((name) => !credentials.includes(name))
-      .map((name) => `secret ${name}: not declared`),
-    ...accountProblems(manifest, world),
-    ...Object.entries(settingsOf(config, world.config ?? {}).problems).map(([key, why]) => `config ${key}: ${why}`),
-  ];
-  if (problems.length > 0) throw new Error(`the call does not fit ${JSON.stringify(id)}:\n${problems.join("\n")}`);
-}
-
-function accountProblems(manifest: Manifest, { account }: TestWorld): string[] {
-  if (account === undefined) return [];
-  if (!signInsOf(manifest).some(({ type }) => type === "oauth2_authorization_code")) return ["account: auth has no oauth2_authorization_code"];
-  return isToken(account) ? [] : ["account: has characters that a header cannot have"];
+export function checkWorld(manifest: Manifest, { secrets = {}, account, config = {} }: TestWorld): void {
+  const { problems } = host("environment", { toolkit: { ...manifest, tools: [] }, environment: { secrets, account, config } });
+  if (problems.length > 0) throw new Error(`the call does not fit ${JSON.stringify(manifest.id)}:\n${problems.join("\n")}`);
 }
 
 /** Creates the host functions of one call. */
-export function testPlatform(toolkit: ToolkitDefinition, world: TestWorld, trace: Trace, questions: Questions): Platform {
+export function testPlatform(toolkit: ToolkitDefinition, world: CallWorld, trace: Trace, questions: Questions): Platform {
   const { config } = toolkit;
   const network = new Network(config, world, world.fetchImpl ?? toolkit.options.fetchImpl, trace);
-  const { svc = {} } = world;
+  const { svc = {}, user: { cache, library } = userState(world), changed = () => {} } = world;
   return {
-    ...cacheIn(world.cache ?? new Map()),
+    ...cacheIn(cache, (key, entry) => changed({ kind: "cached", key, entry })),
     log: (args) => void trace.log.push(args.map((text) => JSON.parse(text) as unknown)),
     progress: (report) => void trace.progress.push(report),
     secret: (name) => world.secrets?.[name],
     // Functions of the test see the globals of Node.js.
     fetch: (input, init) => outsideOfCalls(() => network.fetch(input, init)),
     search: async (query, options) =>
-      svc.search ? outsideOfCalls(() => svc.search!(query, options)) : searchDocuments(world.documents ?? [], query, options),
+      svc.search ? outsideOfCalls(() => svc.search!(query, options)) : searchDocuments(library, query, options),
     getDocument: async (id) => {
       if (svc.getDocument) return outsideOfCalls(() => svc.getDocument!(id));
-      const found = world.documents?.find((document) => document.id === id);
+      const found = library.documents.find((document) => document.id === id);
       if (found === undefined) throw knowledgeError({ tag: "not-found" });
       return found;
     },
     ingest: async (docs) => {
-      checkDocuments(docs);
+      ingestInto(library, docs, config.id, redactedValues(world, trace));
+      changed({ kind: "ingested", documents: docs });
       const stored = svc.ingest ? (await outsideOfCalls(() => svc.ingest!(docs))).ingested : docs.length;
       trace.ingested.push(...docs);
       return stored;

@@ -8,10 +8,6 @@ use std::sync::Arc;
 
 use kitbag_base::redaction::Redactor;
 use kitbag_base::workers::{INLINE_BYTES, Workers};
-use kitbag_manifest::content::{
-    Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, MessageContent, ResourceBody,
-    ResourceLink,
-};
 use kitbag_manifest::question::Question;
 use kitbag_sandbox::capabilities::progress::ProgressReport;
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
@@ -88,13 +84,8 @@ pub(super) fn progress(
     if let Some(message) = &mut report.message {
         message.truncate(message.floor_char_boundary(MAX_PROGRESS_BYTES));
     }
-    report.total = report.total.filter(|total| !has_value(&redactor, total));
-    Some(report).filter(|report| !has_value(&redactor, &report.progress))
-}
-
-/// Whether the digits of a number contain a secret.
-fn has_value(redactor: &Redactor, number: &impl ToString) -> bool {
-    matches!(redactor.redact_json_text(&number.to_string()), Cow::Owned(_))
+    report.total = report.total.filter(|total| !redactor.is_in_number(total));
+    Some(report).filter(|report| !redactor.is_in_number(&report.progress))
 }
 
 fn ended(redactor: &Redactor, ended: &mut Ended) {
@@ -102,14 +93,11 @@ fn ended(redactor: &Redactor, ended: &mut Ended) {
         Ended::Returned(ToolResult { text, structured, content: blocks, messages }) => {
             redactor.redact_string(text);
             json(redactor, structured);
-            for it in blocks {
-                block(redactor, it);
+            for block in blocks {
+                block.redact(redactor);
             }
             for message in messages {
-                match &mut message.content {
-                    MessageContent::Text(text) => redactor.redact_string(text),
-                    MessageContent::Block(it) => block(redactor, it),
-                }
+                message.redact(redactor);
             }
         }
         Ended::Refused(CallError::Tool(ToolError { message, retryable: _, data })) => {
@@ -159,47 +147,6 @@ fn size(transcript: &Transcript) -> usize {
     arguments.map(|argument| argument.get().len()).sum()
 }
 
-fn block(redactor: &Redactor, block: &mut ContentBlock) {
-    content(redactor, &mut block.content);
-    annotations(redactor, &mut block.annotations);
-}
-
-fn content(redactor: &Redactor, content: &mut Content) {
-    match content {
-        Content::Image(Media { data, media_type }) | Content::Audio(Media { data, media_type }) => {
-            redactor.redact_bytes(data);
-            redactor.redact_string(media_type);
-        }
-        Content::Resource(EmbeddedResource { uri, media_type, body }) => {
-            redactor.redact_string(uri);
-            optional(redactor, media_type);
-            match body {
-                ResourceBody::Text(text) => redactor.redact_string(text),
-                ResourceBody::Blob(blob) => redactor.redact_bytes(blob),
-            }
-        }
-        Content::Link(ResourceLink { uri, name, title, description, media_type, size }) => {
-            *size = size.filter(|size| !has_value(redactor, size));
-            redactor.redact_string(uri);
-            redactor.redact_string(name);
-            for text in [title, description, media_type] {
-                optional(redactor, text);
-            }
-        }
-    }
-}
-
-/// Removes annotations that contain a secret.
-fn annotations(redactor: &Redactor, annotations: &mut ContentAnnotations) {
-    let ContentAnnotations { audience: _, priority, last_modified } = annotations;
-    *priority = priority.filter(|priority| !has_value(redactor, priority));
-    last_modified.take_if(|time| {
-        let given = time.clone();
-        redactor.redact_string(time);
-        *time != given
-    });
-}
-
 fn optional(redactor: &Redactor, text: &mut Option<String>) {
     if let Some(text) = text {
         redactor.redact_string(text);
@@ -218,7 +165,10 @@ mod tests {
     use std::time::Duration;
 
     use kitbag_base::tasks::take_a_share;
-    use kitbag_manifest::content::PromptMessage;
+    use kitbag_manifest::content::{
+        Content, ContentAnnotations, ContentBlock, EmbeddedResource, Media, PromptMessage, ResourceBody,
+        ResourceLink,
+    };
     use kitbag_sandbox::observations::{LogEntry, Source, UsageSnapshot, json_string};
     use secrecy::SecretString;
 

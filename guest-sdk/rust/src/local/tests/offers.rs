@@ -115,8 +115,8 @@ fn arguments_of_a_prompt_are_checked_and_its_errors_are_told() {
 fn a_resource_is_read_by_its_uri_and_by_no_other() {
     let contents = |uri: &str| dispatch(&books(), Call::resource(uri)).contents().clone();
 
-    assert_eq!(contents("books/a%20b"), ResourceContents::text("book a b"));
-    assert_eq!(contents("kitbag://books/books/7"), ResourceContents::text("book 7"));
+    assert_eq!(contents("books/a%20b"), ResourceContents::text("book a b").media_type("text/plain"));
+    assert_eq!(contents("kitbag://books/books/7"), ResourceContents::text("book 7").media_type("text/plain"));
     assert_eq!(contents("cover"), ResourceContents::blob([1, 2]).media_type("image/png"));
     for uri in ["books", "books/..", "books/a%2Fb", "kitbag://other/books/7", "/cover"] {
         let failure = dispatch(&books(), Call::resource(uri)).failure().clone();

@@ -1,12 +1,10 @@
 //! Removes the caller's secrets from documents before they are stored.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use kitbag_base::redaction::Redactor;
 use kitbag_base::tasks::off_thread;
 use kitbag_knowledge::NewDocument;
-use kitbag_manifest::Problems;
+use kitbag_manifest::{Problems, documents};
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 
@@ -14,8 +12,7 @@ use kitbag_vault::outbound_auth::AttachedTokens;
 /// blocking thread.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// Redacts secrets in texts. A URL or key that contains a secret is refused instead: a redacted one would
-/// identify another document, or point elsewhere.
+/// Removes the secrets from documents, as [`documents::clean`] does.
 pub(super) async fn documents(
     documents: Vec<NewDocument>,
     secrets: &Arc<UserSecrets>,
@@ -26,55 +23,8 @@ pub(super) async fn documents(
         return Ok(documents);
     }
     let size: usize = documents.iter().map(size).sum();
-    let clean = move || all(documents, &redactor);
+    let clean = move || documents::clean(documents, &redactor);
     if size > MAX_INLINE_BYTES { off_thread(clean).await } else { clean() }
-}
-
-fn all(mut documents: Vec<NewDocument>, redactor: &Redactor) -> Result<Vec<NewDocument>, Problems> {
-    let mut problems = Problems::default();
-    for (index, document) in documents.iter_mut().enumerate() {
-        let NewDocument {
-            title,
-            title_is_name: _,
-            text,
-            url,
-            author,
-            file_url,
-            audio_url,
-            mime_type,
-            capture_only: _,
-            feed,
-        } = document;
-        let (key, name, label) = match feed {
-            Some(feed) => (Some(&feed.key), Some(&mut feed.name), feed.label.as_mut()),
-            None => (None, None, None),
-        };
-        let addresses = [
-            ("url", url.as_ref()),
-            ("fileUrl", file_url.as_ref()),
-            ("audioUrl", audio_url.as_ref()),
-            ("mimeType", mime_type.as_ref()),
-            ("feed.key", key),
-        ];
-        for (field, value) in addresses {
-            let holds_one = |value: &String| {
-                // URL parsers drop these characters, so a secret must be found across them.
-                let read = value.replace(['\t', '\n', '\r', '\0'], "");
-                matches!(redactor.redact(&read), Cow::Owned(_))
-            };
-            if value.is_some_and(holds_one) {
-                let message = "holds a secret of the user, which must not be stored: leave it out";
-                problems.add(format!("documents[{index}].{field}"), message);
-            }
-        }
-        let texts = [Some(title), text.as_mut(), author.as_mut(), name, label];
-        for text in texts.into_iter().flatten() {
-            // The knowledge base drops NULs, which would join the parts of a secret.
-            text.retain(|letter| letter != '\0');
-            redactor.redact_string(text);
-        }
-    }
-    if problems.0.is_empty() { Ok(documents) } else { Err(problems) }
 }
 
 fn size(document: &NewDocument) -> usize {

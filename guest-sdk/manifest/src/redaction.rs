@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 use decoding::Decoder;
 
 /// Minimum length of a value to be redacted, in bytes: `42` or `de` would remove half of every text.
-pub const MIN_VALUE_BYTES: usize = kitbag_manifest::limits::MIN_REDACTED_BYTES;
+pub const MIN_VALUE_BYTES: usize = crate::limits::MIN_REDACTED_BYTES;
 
 /// Text that replaces a value.
 pub const REPLACEMENT: &str = "[redacted]";
@@ -195,6 +195,11 @@ impl Redactor {
             Cow::Borrowed(_) => None,
         };
         redacted(number).or_else(|| redacted(&numbers::without_exponent(number)))
+    }
+
+    /// Whether the digits of a number contain a value.
+    pub fn is_in_number(&self, number: &impl ToString) -> bool {
+        matches!(self.redact_json_text(&number.to_string()), Cow::Owned(_))
     }
 
     /// Removes the values from every string, key and number of a JSON value. A number that contains one

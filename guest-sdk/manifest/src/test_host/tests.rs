@@ -1,0 +1,5 @@
+//! Each rule of the host in tests, as a server has it.
+
+mod cache;
+mod exchange;
+mod knowledge;
