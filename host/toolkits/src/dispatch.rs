@@ -205,10 +205,8 @@ impl Dispatch {
         let arguments = Value::Object(arguments);
         let arguments = match self.checks.check(user, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
-            Checked::Violations(mut violations) => {
-                for violation in &mut violations {
-                    *violation = redact::text((&self.workers, user), take(violation), &secrets).await;
-                }
+            Checked::Violations(violations) => {
+                let violations = redact::texts((&self.workers, user), violations, &secrets).await;
                 let failure = Failure::invalid_params(violations);
                 return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
             }

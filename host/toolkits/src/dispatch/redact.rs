@@ -4,6 +4,7 @@
 //! the values returned here.
 
 use std::borrow::Cow;
+use std::mem::take;
 use std::sync::Arc;
 
 use kitbag_base::redaction::Redactor;
@@ -63,6 +64,18 @@ pub(super) async fn text(
         text
     };
     workers.run(user, bytes, clean).await
+}
+
+/// Redacts texts of a reply, each by itself.
+pub(super) async fn texts(
+    workers: (&Workers, &str),
+    mut texts: Vec<String>,
+    secrets: &Arc<UserSecrets>,
+) -> Vec<String> {
+    for one in &mut texts {
+        *one = text(workers, take(one), secrets).await;
+    }
+    texts
 }
 
 fn transcript(redactor: &Redactor, transcript: &mut Transcript) {
