@@ -130,7 +130,7 @@ mod tests {
                 (import \"host\" (func $host (param \"text\" string)))
                 (core module $memory (memory (export \"memory\") 1))
                 (core instance $memory (instantiate $memory))
-                (core func $lowered (canon lower (func $host) (memory $memory \"memory\")))
+                (core func $lowered (canon lower (func $host) (memory (core memory $memory \"memory\"))))
                 (core module $guest
                     (import \"\" \"host\" (func $host (param i32 i32)))
                     (func (export \"run\") (call $host (i32.const 0) (i32.const 60000))))

@@ -196,7 +196,7 @@ impl RequestShare {
         let Some(unencoded) = response.extensions_mut().remove::<Unencoded>() else { return response };
         // The value waits for its turn in memory.
         let Some(_room) = self.bytes(unencoded.bytes) else { return unread_answers().into_response() };
-        *response.body_mut() = self.work(unencoded.bytes, move || unencoded.encode()).await.into();
+        *response.body_mut() = self.in_turn(move || unencoded.encode()).await.into();
         response
     }
 

@@ -143,7 +143,7 @@ async fn without_its_document_a_client_has_no_name_and_no_other_address_than_it_
 
     let verifier = "a".repeat(43);
     for (client_id, changes, case) in [
-        (CLAUDE_CODE, vec![elsewhere[0]], "another client"),
+        ("http://other.example/client.json", vec![elsewhere[0]], "another client"),
         (&*id, vec![("redirect_uri", CALLBACK)], "another address"),
         (&*id, vec![("redirect_uri", "http://127.0.0.1:6667/")], "another port"),
         (&*id, vec![elsewhere[0], ("code_verifier", &*verifier)], "another verifier"),

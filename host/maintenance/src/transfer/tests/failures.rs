@@ -115,9 +115,11 @@ async fn keys_that_do_not_open_the_secrets_are_refused_before_anything_is_writte
 }
 
 #[tokio::test]
-async fn a_service_without_secrets_needs_no_key() {
+async fn a_service_without_secrets_and_audit_log_needs_no_key() {
     let [first, second] = [Service::filled().await, Service::elsewhere().await];
-    first.database.execute("DELETE FROM secrets").await;
+    let emptied =
+        ["secrets", "audit", "audit_chains", "audit_log"].map(|table| format!("DELETE FROM {table};"));
+    first.database.execute(&emptied.concat()).await;
     let mut job = first.job(&second);
     job.target.keys = KeySource::GivenFile(first.folder.path().join("absent"));
 
