@@ -206,9 +206,8 @@ impl Dispatch {
         let arguments = match self.checks.check(user, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
             Checked::Violations(violations) => {
-                let violations = redact::texts((&self.workers, user), violations, &secrets).await;
-                let failure = Failure::invalid_params(violations);
-                return Ok((Reply::Failure(failure), Outcome::InvalidParams.into()));
+                let clean = redact::texts((&self.workers, user), violations, &secrets).await;
+                return Ok((Reply::Failure(Failure::invalid_params(clean)), Outcome::InvalidParams.into()));
             }
             Checked::TimedOut => {
                 return Ok((Reply::Failure(Failure::unchecked_arguments()), Outcome::Busy.into()));
