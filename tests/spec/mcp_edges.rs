@@ -335,7 +335,7 @@ async fn a_header_that_contradicts_the_body_is_refused() {
     // The older revisions and the handshake do without the header, but proxies that know it go by it.
     let older = kitbag.as_user("ana").speaking(Revision::Older).await;
     let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18",
+        "protocolVersion": "2025-11-25",
         "capabilities": { "elicitation": {} },
         "clientInfo": { "name": "spec", "version": "1" },
     } });

@@ -1,7 +1,7 @@
 //! Removes the values of secrets from text.
 //!
 //! A secret is found by its value, not by the name of a field. A text is searched as it is, and again with its
-//! escapes decoded ([`decoding`]), whichever encoder wrote them, up to [`MAX_PASSES`] times. A value is also
+//! escapes decoded (`decoding`), whichever encoder wrote them, up to three times. A value is also
 //! found in base64 and in hexadecimal. Letters match in either case, because host names and hexadecimal do
 //! not preserve it.
 //!

@@ -15,10 +15,20 @@ pub(crate) fn bomb() -> Vec<u8> {
     header.into_iter().chain(deflated(0, MATCHES)).chain([0; 8]).collect()
 }
 
-/// Compresses `literal`, which must be below 144, and `matches` longest matches of it, as zlib. The
-/// checksum is wrong.
+/// Compresses `literal`, which must be below 144, and `matches` longest matches of it, as zlib.
 pub(crate) fn zlib(literal: u8, matches: usize) -> Vec<u8> {
-    [0x78, 0x9c].into_iter().chain(deflated(literal, matches)).chain([0; 4]).collect()
+    let checksum = adler32(literal, 1 + 258 * matches as u64).to_be_bytes();
+    [0x78, 0x9c].into_iter().chain(deflated(literal, matches)).chain(checksum).collect()
+}
+
+/// Adler-32 (RFC 1950, section 9) of a byte that is repeated.
+fn adler32(byte: u8, times: u64) -> u32 {
+    const MODULUS: u128 = 65521;
+
+    let [byte, times] = [u128::from(byte), u128::from(times)];
+    let sum = (1 + byte * times) % MODULUS;
+    let sum_of_sums = (times + byte * times * (times + 1) / 2) % MODULUS;
+    u32::try_from(sum_of_sums << 16 | sum).expect("two times 16 bits")
 }
 
 /// One block with fixed Huffman codes.

@@ -81,6 +81,7 @@ fn good(head: &Parts, server: &str) -> Response {
         (_, "/graphql") => json!({ "data": {
             "search": {
                 "mode": EVIL,
+                "coverage": null, "goodMatch": true,
                 "results": [{ "document": document, "snippet": EVIL, "matches": [{ "start": 1, "end": 3 }], "score": 1.0 }],
                 "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
             },
