@@ -122,7 +122,7 @@ async fn a_book_that_names_a_chapter_again_and_again_is_cut() {
 #[tokio::test]
 async fn content_that_is_named_by_many_pages_counts_for_each() {
     // A megabyte of spaces.
-    let file = pdf::same_page(10_000, &gzip::zlib(b' ', 4000));
+    let file = pdf::pages_of_one_content(1000, &gzip::zlib(b' ', 4000));
 
     let refused = read(FileKind::Pdf, file).await;
 

@@ -66,11 +66,13 @@ pub(crate) fn bomb_of_bombs() -> Vec<u8> {
     one_page(stream("/Filter [/FlateDecode /FlateDecode /FlateDecode]", &gzip::zlib(0, 4_000_000)))
 }
 
-/// Creates a document that has one page many times, with this compressed content.
-pub(crate) fn same_page(times: usize, content: &[u8]) -> Vec<u8> {
+/// Creates pages that have one compressed content.
+pub(crate) fn pages_of_one_content(count: usize, content: &[u8]) -> Vec<u8> {
     let mut objects = objects_of("");
-    objects[1] = object(&format!("<< /Type /Pages /Kids [{}] /Count {times} >>", "4 0 R ".repeat(times)));
     objects[4] = stream("/Filter /FlateDecode", content);
+    let kids: Vec<_> = (0..count).map(|page| format!("{} 0 R", objects.len() + 1 + page)).collect();
+    objects[1] = object(&format!("<< /Type /Pages /Kids [{}] /Count {count} >>", kids.join(" ")));
+    objects.extend((0..count).map(|_| page_object(5)));
     file(&objects, "")
 }
 
