@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Cluster;
 use crate::asking::{Conversation, able};
-use crate::harness::{Revision, guests};
+use crate::harness::{Revision, eventually, guests};
 
 #[tokio::test]
 #[ignore = "needs a database server"]
@@ -31,9 +31,12 @@ async fn an_answer_reaches_the_call_on_whichever_process_it_comes_to() {
             // The same request at the other process: the same result, and no other run.
             let again = call.respond_as(&here, &second, answer("Rome")).await;
             assert_eq!(again.text(), last.text());
-            let runs = here.logs("probe").await;
-            let done = runs.iter().filter(|record| record["outcome"] == "succeeded");
-            assert_eq!(done.count(), 1, "{runs:#?}");
+            let done = async || {
+                let runs = here.logs("probe").await;
+                runs.iter().filter(|record| record["outcome"] == "succeeded").count()
+            };
+            eventually("records of the other process are visible", async || done().await > 0).await;
+            assert_eq!(done().await, 1);
         }
     }
 }
