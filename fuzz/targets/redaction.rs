@@ -77,9 +77,9 @@ fn encodings(value: &str) -> Vec<String> {
         twice[1..twice.len() - 1].to_owned(),
         url::form_urlencoded::byte_serialize(value.as_bytes()).collect(),
         utf8_percent_encode(value, UNRESERVED).to_string(),
-        value.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect(),
-        value.bytes().map(|byte| format!("%{byte:02x}")).collect(),
-        value.chars().map(|character| format!("&#{};", u32::from(character))).collect(),
+        value.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect::<Vec<_>>().concat(),
+        value.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat(),
+        value.chars().map(|character| format!("&#{};", u32::from(character))).collect::<Vec<_>>().concat(),
         hex::encode(value),
         hex::encode_upper(value),
     ]

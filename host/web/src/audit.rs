@@ -3,7 +3,6 @@
 
 use std::io;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -18,6 +17,7 @@ use super::logs::parameters::{DEFAULT_LIMIT, MAX_LIMIT, point_in_time};
 use super::logs::tail::{Lines, Tail, encoded, json_lines};
 use super::logs::{MAX_STREAM_TIME, bad_query};
 use crate::authenticate::By;
+use crate::json::Json;
 use crate::share::RequestShare;
 
 /// Query string of `GET /audit`.

@@ -194,7 +194,9 @@ async fn read(stream: impl AsyncRead + Unpin, pages: mpsc::UnboundedSender<Strin
     let mut text = String::new();
     while let Some(line) = lines.next_line().await.expect("programs print UTF-8") {
         let words = line.split(|letter: char| letter.is_whitespace() || letter.is_control());
-        for page in words.filter(|word| word.starts_with("http") && word.contains("code_challenge=")) {
+        // A terminal's sequences may stand before the URL.
+        let urls = words.filter_map(|word| word.find("http").map(|at| &word[at..]));
+        for page in urls.filter(|url| url.contains("code_challenge=")) {
             // Fails if the receiver was dropped: nothing waits for a page any more.
             let _ = pages.send(page.to_owned());
         }

@@ -142,16 +142,15 @@ impl Catalogue {
         (user, chosen): (&User, &Selection),
         cursor: Option<&str>,
         shape: Shape,
-        share: &RequestShare,
+        request: &RequestShare,
     ) -> Option<Arc<RawValue>> {
         let from = cursor.map(str::parse).transpose().ok()?.unwrap_or_default();
         let list = self.listed(user, chosen);
-        let pages = match self.encoded.get(&list, shape) {
-            Some(pages) => pages,
-            None => {
-                let encoded = self.encoded.clone();
-                share.work(list.bytes(), move || encoded.add(&list, shape)).await
-            }
+        let pages = if let Some(pages) = self.encoded.get(&list, shape) {
+            pages
+        } else {
+            let encoded = self.encoded.clone();
+            request.work(list.bytes(), move || encoded.add(&list, shape)).await
         };
         pages.beginning_at(&from)
     }

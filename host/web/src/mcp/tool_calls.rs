@@ -61,7 +61,7 @@ impl Handler {
                 let ClientContext { user, share, chosen, .. } = &self.context;
                 let page =
                     self.endpoint.catalogue.encoded_page((user, chosen), cursor.as_deref(), shape, share);
-                Some(answer::with_encoded_result(id, &*page.await?))
+                Some(answer::with_encoded_result(id, &page.await?))
             }
         }
     }
