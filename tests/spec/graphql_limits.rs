@@ -53,7 +53,7 @@ async fn a_request_that_asks_for_too_much_is_refused_with_a_code() {
 async fn the_texts_of_an_answer_are_bounded() {
     let kitbag = Kitbag::start().await;
     let ana = kitbag.as_user("ana");
-    let text = ["word"; 40_000].join(" ");
+    let text = vec!["word"; 40_000].join(" ");
     let ids = ana.ingest(json!([{ "title": "Long", "text": text }])).await;
     let asking = |fields: &str| format!("{{ document(id: \"{}\") {{ {fields} }} }}", ids[0]);
 

@@ -110,7 +110,9 @@ async fn requests_at_the_same_time_run_the_tool_once() {
         !answered.is_empty() && answered.iter().all(|it| it["result"] == answered[0]["result"]),
         "{replies:?}"
     );
-    refused.into_iter().for_each(|reply| assert_refused(reply, "is running"));
+    for reply in refused {
+        assert_refused(reply, "is running");
+    }
     assert_eq!(done(&ana).await, 1);
 }
 
