@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli_output::assert_json;
-use crate::harness::{CommandOutput, kitbag, run};
+use crate::harness::{CommandOutput, Provider, kitbag, run};
 
 const SERVER: &str = "https://kb.example";
 const CLIENTS: [&str; 6] = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini"];
@@ -41,8 +41,13 @@ impl Home {
     }
 
     async fn connect_with(&self, arguments: &[&str], programs: &str) -> CommandOutput {
-        let mut command = kitbag(["connect", "--server", SERVER]);
-        command.args(arguments).current_dir(self.0.path()).env("HOME", self.0.path()).env("PATH", programs);
+        let mut command = kitbag(["connect"]);
+        command
+            .env("KITBAG_SERVER", SERVER)
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env("HOME", self.0.path())
+            .env("PATH", programs);
         command.env_remove("XDG_CONFIG_HOME").env_remove("CODEX_HOME");
         run(command).await
     }
@@ -253,4 +258,27 @@ async fn a_server_that_others_could_read_along_with_is_refused() {
     run(command).await.assert_failed("http");
 
     assert!(!home.path(".cursor").exists());
+}
+
+#[tokio::test]
+async fn where_the_provider_registers_no_client_the_server_says_whom_they_sign_in_as() {
+    let provider = Provider::start().await;
+    let kitbag = provider
+        .kitbag_with(|settings| settings.mcp_client_id = "shared-client".parse().expect("an id"))
+        .await;
+    let home = Home::new();
+    let server = kitbag.base_url().as_str();
+
+    let metadata = kitbag.anonymous().get("/.well-known/oauth-protected-resource").await.json();
+    let shown = home.connect(&["codex", "--server", server]).await.succeeded();
+    let named = home.connect(&["codex", "--server", server, "--client-id", "mine"]).await.succeeded();
+    home.connect(&["codex", "--server", server, "--write"]).await.succeeded();
+
+    assert_eq!(metadata["kitbag_mcp_client_id"], "shared-client");
+    assert!(shown.contains("--oauth-client-id shared-client"), "{shown}");
+    assert!(named.contains("--oauth-client-id mine") && !named.contains("shared-client"), "{named}");
+    assert!(home.read(".codex/config.toml").contains("oauth.client_id = \"shared-client\""));
+    let token = provider.sign("at+jwt", &provider.access_claims(&kitbag, "ana"));
+    let page = kitbag.with_token(&token).get("/ui/connect").await.assert_status(200);
+    assert!(page.text().contains("--client-id shared-client --callback-port 8765"), "{}", page.text());
 }

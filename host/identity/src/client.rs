@@ -27,7 +27,7 @@ use thiserror::Error;
 use url::Url;
 
 pub use self::authorization::{AuthorizationRequest, ExpectedResponse, challenge};
-pub use self::discovery::{AuthorizationServer, DEFAULT_SCOPE, Registration, discover};
+pub use self::discovery::{AuthorizationServer, DEFAULT_SCOPE, Registration, discover, mcp_client_id};
 pub use self::tokens::{Code, ErrorResponse, Tokens, redeem, refresh, revoke};
 
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;

@@ -135,6 +135,8 @@ pub struct IdentitySettings {
     pub untyped_tokens: UntypedTokens,
     /// Scopes advertised to clients. Empty: the provider's scopes that this service knows.
     pub scopes: Vec<String>,
+    /// Client that MCP clients of users sign in as, at a provider that lets none register.
+    pub mcp_client_id: Option<String>,
     /// Claim with the user's groups: a name, or a dotted path of names. `None`: users have no groups.
     pub groups_claim: Option<String>,
 }
@@ -171,6 +173,7 @@ pub struct Identity {
     groups_claim: Option<GroupsClaim>,
     /// Scopes advertised to clients; empty if the operator sets none.
     scopes: Vec<String>,
+    mcp_client_id: Option<String>,
     tokens: TokenCache,
     /// Keys of programs; `None` if the operator disables them.
     keys: Option<ProgramKeys>,
@@ -217,6 +220,7 @@ impl Identity {
             untyped_tokens: *untyped_tokens,
             groups_claim: settings.groups_claim.as_deref().map(GroupsClaim::new),
             scopes: scopes.clone(),
+            mcp_client_id: settings.mcp_client_id.clone(),
             algorithms: settings.algorithms,
             tokens: TokenCache::new(),
             keys: None,
@@ -276,6 +280,11 @@ impl Identity {
     /// The issuer identifier, exactly as it appears in `iss`.
     pub fn issuer(&self) -> &str {
         self.rules.issuer()
+    }
+
+    /// Client that MCP clients of users sign in as; `None` if they register themselves.
+    pub fn mcp_client_id(&self) -> Option<&str> {
+        self.mcp_client_id.as_deref()
     }
 
     /// Scopes advertised to clients, if known without the provider's metadata.

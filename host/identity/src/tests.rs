@@ -22,6 +22,7 @@ fn settings() -> IdentitySettings {
         session_audience: SessionAudience::Required,
         audiences: Vec::new(),
         untyped_tokens: UntypedTokens::Refused,
+        mcp_client_id: None,
         groups_claim: None,
         scopes: Vec::new(),
     }

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, FromArgMatches as _};
 use ipnet::Ipv6Net;
 use kitbag_base::loopback::is_loopback;
+use kitbag_base::mcp_clients::is_client_id;
 use kitbag_base::ownership::{self, DEFAULT_DATA, Protection};
 use kitbag_manifest::limits;
 use secrecy::SecretString;
@@ -184,6 +185,9 @@ settings! {
     /// Scopes that clients are told to ask the provider for; by default `profile`, `email` and `offline_access`, as far as the
     /// provider's metadata lists them.
     scopes: List<String> = List::default(), "KITBAG_SCOPES";
+    /// Identifier of the public client that MCP clients and `kitbag login` sign in as, at a provider that lets none register;
+    /// `kitbag connect` and the page "Connect" fill it in. By default clients register by themselves.
+    mcp_client_id: Maybe<String> = Maybe::UNSET, "KITBAG_MCP_CLIENT_ID";
     /// Claim of the provider's tokens that holds the groups of a user: its name, such as `groups`, or a path, such as
     /// `realm_access.roles`. By default users have no groups.
     groups_claim: Maybe<String> = Maybe::UNSET, "KITBAG_GROUPS_CLAIM";
@@ -384,7 +388,13 @@ impl Settings {
             (None | Some(REGISTER), Some(_)) => return Err(SettingsError::WebClientSecret),
             _ => {}
         }
+        if settings.mcp_client_id.get().is_some_and(|id| !is_client_id(id)) {
+            return Err(SettingsError::McpClientId);
+        }
         match settings.issuer {
+            Issuer::Local if settings.mcp_client_id.get().is_some() => {
+                return Err(SettingsError::McpClientInLocalMode);
+            }
             Issuer::Local if settings.groups_claim.get().is_some() => {
                 return Err(SettingsError::GroupsClaimInLocalMode);
             }

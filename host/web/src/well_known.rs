@@ -11,7 +11,8 @@ use super::error::WebError;
 use super::names::{addressed, base_urls};
 use crate::json::Json;
 
-/// Protected resource metadata (RFC 9728, section 2).
+/// Protected resource metadata (RFC 9728, section 2), with the client that MCP clients may share, which `kitbag
+/// connect` and `kitbag login` read.
 pub(super) async fn protected_resource(State(shared): State<Shared>, headers: HeaderMap) -> Json<Value> {
     let base_urls = base_urls(&shared);
     let mut metadata = json!({
@@ -21,6 +22,9 @@ pub(super) async fn protected_resource(State(shared): State<Shared>, headers: He
     });
     if let Some(scopes) = shared.identity.scopes().await {
         metadata["scopes_supported"] = scopes.into();
+    }
+    if let Some(client_id) = shared.identity.mcp_client_id() {
+        metadata["kitbag_mcp_client_id"] = client_id.into();
     }
     Json(metadata)
 }

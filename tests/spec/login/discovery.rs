@@ -51,6 +51,8 @@ async fn documents_that_do_not_hold_lead_to_no_sign_in() {
             "calls itself https://elsewhere.example",
         ),
         (json!({ "resource": url }), json!({}), "calls itself"),
+        (json!({ "kitbag_mcp_client_id": "--scope" }), json!({}), "whose identifier is invalid"),
+        (json!({ "kitbag_mcp_client_id": "\u{1b}[2J" }), json!({}), "whose identifier is invalid"),
         (json!({ "authorization_servers": [] }), json!({}), "names nobody who signs people in"),
         (json!({ "authorization_servers": ["no URL"] }), json!({}), "names nobody who could"),
         (

@@ -2,6 +2,7 @@
 //! 7591).
 
 use kitbag_base::base_url::{below, path_of, well_known};
+use kitbag_base::mcp_clients::is_client_id;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
@@ -32,6 +33,8 @@ pub struct AuthorizationServer {
     /// Logout page of the provider (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
     pub(crate) end_session_endpoint: Option<Url>,
     registration_endpoint: Option<Url>,
+    /// Client that programs of users are at this server, if it lets them share one.
+    pub shared_client_id: Option<String>,
     /// Whether the token endpoint supports `client_secret_post` and not `client_secret_basic`.
     wants_posted_secrets: bool,
 }
@@ -57,6 +60,8 @@ struct ProtectedResource {
     authorization_servers: Vec<String>,
     #[serde(default)]
     scopes_supported: Vec<String>,
+    /// Kitbag's own parameter.
+    kitbag_mcp_client_id: Option<String>,
 }
 
 /// Authorization server metadata (RFC 8414, section 2).
@@ -95,7 +100,13 @@ pub async fn discover(http: &Http, server: &Url) -> Result<AuthorizationServer, 
         [] => DEFAULT_SCOPE.to_owned(),
         listed => listed.join(" "),
     };
-    metadata.checked(server, resource.resource, scope)
+    let discovered = metadata.checked(server, resource.resource, scope)?;
+    Ok(AuthorizationServer { shared_client_id: resource.kitbag_mcp_client_id, ..discovered })
+}
+
+/// Returns the client that MCP clients sign in as at the Kitbag server at `server`; `None` if they register.
+pub async fn mcp_client_id(http: &Http, server: &Url) -> Result<Option<String>, ClientError> {
+    Ok(resource(http, server).await?.kitbag_mcp_client_id)
 }
 
 impl Metadata {
@@ -140,6 +151,7 @@ impl Metadata {
             end_session_endpoint: self.end_session_endpoint,
             names_itself: self.authorization_response_iss_parameter_supported,
             registration_endpoint: self.registration_endpoint,
+            shared_client_id: None,
         })
     }
 }
@@ -226,6 +238,10 @@ async fn resource(http: &Http, server: &Url) -> Result<ProtectedResource, Client
         let itself = found.resource.trim_end_matches("/mcp").escape_debug();
         return Err(ClientError::new(format!("{server} calls itself {itself}"))
             .hint(format!("if you trust that name, run `kitbag login --server {itself}`")));
+    }
+    // It becomes part of commands and configuration files.
+    if found.kitbag_mcp_client_id.as_deref().is_some_and(|id| !is_client_id(id)) {
+        return Err(ClientError::new(format!("{server} names a client whose identifier is invalid")));
     }
     Ok(found)
 }

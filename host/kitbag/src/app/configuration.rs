@@ -179,7 +179,7 @@ pub fn key_source(settings: &Settings) -> Result<KeySource, SettingsError> {
 /// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
 /// operators, and limits on stored data.
 pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 22] = [
+    let shared: [(&str, &dyn Debug); 23] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -197,6 +197,7 @@ pub(super) fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("issuer", &settings.issuer),
         ("log-records-per-toolkit", &settings.log_records_per_toolkit),
         ("log-retention", &settings.log_retention),
+        ("mcp-client-id", &settings.mcp_client_id),
         ("operators", &settings.operators),
         ("require-signature", &settings.require_signature),
         ("scopes", &settings.scopes),
@@ -247,6 +248,7 @@ pub(super) fn identity_settings(settings: &Settings, base_url: &Url) -> Identity
             .flat_map(|scopes| scopes.split_whitespace())
             .map(str::to_owned)
             .collect(),
+        mcp_client_id: settings.mcp_client_id.get().cloned(),
         groups_claim: settings.groups_claim.get().cloned(),
     }
 }

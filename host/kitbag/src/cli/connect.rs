@@ -5,15 +5,17 @@ mod file;
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use kitbag_base::base_url::below;
-use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
-use kitbag_identity::client::expect_protected;
+use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient, McpServer};
+use kitbag_identity::client::{Http, expect_protected, mcp_client_id};
 use serde::Serialize;
 use shlex::try_join;
 use similar::TextDiff;
 use tokio::process::Command;
+use tokio::time::timeout;
 use url::Url;
 
 use self::edit::{Existing, edited};
@@ -33,6 +35,7 @@ use super::terminal::{Text, note, say};
   kitbag connect codex --write --server https://kitbag.example.com
   kitbag connect claude-code --mode search    for a model that too many tools confuse
   kitbag connect claude-code --mode code      for a model that writes code which calls tools
+  kitbag connect codex --client-id 0oa1b2c3   where the provider lets no client register
 
 Clients sign in with OAuth: no token is written. --write keeps everything else in the file, comments too, and \
 changes nothing where the server is there already.")]
@@ -52,6 +55,10 @@ pub(super) struct Connect {
     /// How the client comes to know tools; without it, all of them are listed.
     #[arg(long, value_enum)]
     mode: Option<Mode>,
+    /// Identifier that the client signs in with, at a provider that lets no client register; by default what the server
+    /// says (its setting mcp-client-id).
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
     /// The server's name in the client.
     #[arg(long, default_value = DEFAULT_NAME, value_parser = name)]
     name: String,
@@ -135,18 +142,23 @@ impl Connect {
         if let Some(mode) = self.mode.as_ref().and_then(ValueEnum::to_possible_value) {
             url.query_pairs_mut().append_pair("mode", mode.get_name());
         }
+        let client_id = match self.client_id.clone() {
+            Some(client_id) => Some(client_id),
+            None => client_id_of(&server).await,
+        };
+        let server = McpServer { url, client_id };
         let Some(ClientId(index)) = self.client else {
-            let all: Vec<_> = CLIENTS.iter().map(|client| self.shown(client, &url)).collect();
-            return report(&all, || print_all(&all, &url));
+            let all: Vec<_> = CLIENTS.iter().map(|client| self.shown(client, &server)).collect();
+            return report(&all, || print_all(&all, &server.url));
         };
         let client = &CLIENTS[index];
         if !self.write {
-            let shown = self.shown(client, &url);
+            let shown = self.shown(client, &server);
             return report(&shown, || print_one(&shown));
         }
         let written = match self.place(client)? {
-            Some((path, place)) => self.write(client, &url, &path, place)?,
-            None => self.run_command(client, &url).await?,
+            Some((path, place)) => self.write(client, &server, &path, place)?,
+            None => self.run_command(client, &server).await?,
         };
         report(&written, || {
             if written.changed {
@@ -157,15 +169,15 @@ impl Connect {
         })
     }
 
-    fn shown(&self, client: &McpClient, url: &Url) -> Shown {
+    fn shown(&self, client: &McpClient, server: &McpServer) -> Shown {
         Shown {
             client: client.id,
             title: client.title,
             name: self.name.clone(),
-            url: url.clone(),
+            url: server.url.clone(),
             file: self.place(client).ok().flatten().map(|(path, _)| path),
-            configuration: client.configuration(&self.name, url),
-            command: client.command(&self.name, url),
+            configuration: client.configuration(&self.name, server),
+            command: client.command(&self.name, server),
             sign_in: client.sign_in,
         }
     }
@@ -187,11 +199,17 @@ impl Connect {
         Ok(Some((below_home(file.here(), &home), Place::User)))
     }
 
-    fn write(&self, client: &McpClient, url: &Url, path: &Path, place: Place) -> Result<Written, CliError> {
+    fn write(
+        &self,
+        client: &McpClient,
+        server: &McpServer,
+        path: &Path,
+        place: Place,
+    ) -> Result<Written, CliError> {
         let file = ConfigFile::open(path, place)?;
         let existing = if self.replace { Existing::Replaced } else { Existing::Kept };
         let before = file.text();
-        let after = edited(client, before, &self.name, url, existing).map_err(|error| {
+        let after = edited(client, before, &self.name, server, existing).map_err(|error| {
             CliError::new(format!("{} stays as it is: {error}", path.display()))
                 .hint(error.hint().unwrap_or("the same command without --write prints what to add by hand"))
         })?;
@@ -201,12 +219,13 @@ impl Connect {
             file.replace(&after)?;
         }
         let file = Some(path.to_owned());
-        Ok(Written { client: client.id, name: self.name.clone(), url: url.clone(), file, changed })
+        Ok(Written { client: client.id, name: self.name.clone(), url: server.url.clone(), file, changed })
     }
 
     /// Adds the server by running the client's own command, for clients whose file nothing else may write.
-    async fn run_command(&self, client: &McpClient, url: &Url) -> Result<Written, CliError> {
-        let command = client.command(&self.name, url).unwrap_or_default();
+    async fn run_command(&self, client: &McpClient, server: &McpServer) -> Result<Written, CliError> {
+        let McpServer { url, .. } = server;
+        let command = client.command(&self.name, server).unwrap_or_default();
         let [program, arguments @ ..] = command.as_slice() else {
             return Err(CliError::new(format!("{} cannot be configured from here", client.title)));
         };
@@ -241,6 +260,14 @@ impl Connect {
         let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr });
         Err(CliError::new(format!("`{program} mcp add` failed: {}", said.trim())))
     }
+}
+
+/// Asks the server which identifier its clients sign in with; `None` if it names none or does not answer soon:
+/// a configuration can be written while the server is down.
+async fn client_id_of(server: &Url) -> Option<String> {
+    const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+
+    timeout(ANSWER_TIMEOUT, mcp_client_id(&Http::default(), server)).await.ok()?.ok()?
 }
 
 /// Resolves a path below the home directory. Honours the variables that relocate a client's folder.

@@ -36,7 +36,7 @@ pub(super) struct Login {
     #[arg(long)]
     no_browser: bool,
     /// Identifier of a public client to sign in as, for a provider that lets no program register
-    /// by itself.
+    /// by itself; by default the one that the server names (its setting mcp-client-id).
     #[arg(long)]
     client_id: Option<String>,
     /// Data directory of a local server, which is then meant; by default kitbag-data.
@@ -56,7 +56,8 @@ impl Login {
         let http = Http::default();
         let authorization_server = oauth::discover(&http, &server).await?;
         let callback = Callback::listen().await?;
-        let client_id = if let Some(client_id) = self.client_id {
+        let named = self.client_id.or_else(|| authorization_server.shared_client_id.clone());
+        let client_id = if let Some(client_id) = named {
             client_id
         } else {
             let program = Registration {

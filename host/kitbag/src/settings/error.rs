@@ -118,6 +118,14 @@ pub enum SettingsError {
     /// A web client is set in local mode, which needs none.
     #[error("web-client-id is for sign-in with an external provider: set issuer too")]
     WebClientInLocalMode,
+    /// The identifier of MCP clients is empty, too long, or not printable.
+    #[error(
+        "mcp-client-id is the identifier of a client: printable characters, at most 255, no hyphen first"
+    )]
+    McpClientId,
+    /// A client of MCP clients is set in local mode, where they register.
+    #[error("mcp-client-id is for an external provider: local sign-in lets clients register by themselves")]
+    McpClientInLocalMode,
     /// A groups claim is set in local mode, which has no provider's tokens.
     #[error("local sign-in has no claims: groups-claim is for a provider, and local-groups for local mode")]
     GroupsClaimInLocalMode,

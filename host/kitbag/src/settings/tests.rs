@@ -297,6 +297,25 @@ fn the_client_of_the_pages_belongs_to_a_provider_and_its_secret_to_it() {
 }
 
 #[test]
+fn the_client_of_mcp_clients_belongs_to_a_provider() {
+    let load = |issuer: &str, id: &str| {
+        let given = Sources {
+            listen: Some("127.0.0.1:1".parse().expect("an address")),
+            issuer: Some(issuer.parse().expect("an issuer")),
+            mcp_client_id: Some(id.parse().expect("a text")),
+            ..Sources::default()
+        };
+        Settings::load(given, None)
+    };
+
+    assert!(load("https://id.example", "shared-client").is_ok());
+    assert!(matches!(load("local", "shared-client"), Err(SettingsError::McpClientInLocalMode)));
+    for id in ["--scope", "a\nb"] {
+        assert!(matches!(load("https://id.example", id), Err(SettingsError::McpClientId)), "{id:?}");
+    }
+}
+
+#[test]
 fn extractors_are_beside_the_program_or_where_packages_have_them() {
     let prefix = tempfile::tempdir().expect("a scratch directory");
     let program = prefix.path().join("bin/kitbag");

@@ -8,11 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kitbag_access::{User, VisibleToolkit};
 use kitbag_base::base_url::below;
-use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient};
+use kitbag_base::mcp_clients::{CLIENTS, DEFAULT_NAME, McpClient, McpServer};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::json;
+use serde_json::Value;
 use shlex::try_join;
-use url::Url;
 
 use super::assets;
 use super::cost;
@@ -27,6 +26,8 @@ use crate::error::WebError;
 struct ConnectPage {
     frame: Option<Frame>,
     url: String,
+    /// Identifier that every client signs in with, where none can register.
+    client_id: Option<String>,
     clients: Vec<Client>,
     /// Number of tools that the user's clients list.
     tools: usize,
@@ -55,14 +56,18 @@ pub(super) async fn show(
     State(shared): State<Shared>,
 ) -> Result<Response, WebError> {
     let url = below(&shared.base_url, "/mcp");
-    let address: Url = url.parse().expect("a path below a URL is a URL");
+    let server = McpServer {
+        url: url.parse().expect("a path below a URL is a URL"),
+        client_id: shared.identity.mcp_client_id().map(str::to_owned),
+    };
     let (toolkits, hidden) = (user.toolkits(), user.hidden().await?);
     let definitions = toolkits.iter().map(VisibleToolkit::definition).chain(user.own_tools());
     let tools = definitions.flat_map(|it| it.tools.iter().filter(|tool| !hidden.has(&it.id, &tool.name)));
     let tools: Vec<_> = tools.collect();
     let page = ConnectPage {
-        clients: CLIENTS.iter().map(|client| Client::of(client, &address)).collect(),
+        clients: CLIENTS.iter().map(|client| Client::of(client, &server)).collect(),
         url,
+        client_id: server.client_id,
         tools: tools.len(),
         cost: cost::of(tools),
         hides_own: user.own_tools().map(|own| own.tools.iter().all(|tool| hidden.has(&own.id, &tool.name))),
@@ -72,7 +77,7 @@ pub(super) async fn show(
 }
 
 impl Client {
-    fn of(client: &McpClient, url: &Url) -> Self {
+    fn of(client: &McpClient, server: &McpServer) -> Self {
         let user = client.user_file.map(|file| {
             let unix = if file.linux == file.macos {
                 vec![("Linux, macOS", file.linux)]
@@ -82,37 +87,41 @@ impl Client {
             [unix, vec![("Windows", file.windows)]].concat()
         });
         let project = client.project_file.map(|file| ("A project", file));
-        let command = client.command(DEFAULT_NAME, url);
+        let command = client.command(DEFAULT_NAME, server);
         Self {
             title: client.title,
             link: match client.id {
-                "cursor" => Some(cursor_link(url.as_str())),
-                "vscode" => Some(visual_studio_code_link(url.as_str())),
+                "cursor" => Some(cursor_link(&client.entry(server).into())),
+                "vscode" => Some(visual_studio_code_link(&client.entry(server).into())),
                 _ => None,
             },
             command: command.and_then(|words| try_join(words.iter().map(String::as_str)).ok()),
             files: user.into_iter().flatten().chain(project).collect(),
-            configuration: client.configuration(DEFAULT_NAME, url),
+            configuration: client.configuration(DEFAULT_NAME, server),
             sign_in: client.sign_in,
         }
     }
 }
 
 /// Deep link for Cursor, in its own URL scheme: its web page would learn the server's address.
-fn cursor_link(url: &str) -> String {
-    let config = STANDARD.encode(json!({ "url": url }).to_string());
+fn cursor_link(entry: &Value) -> String {
+    let config = STANDARD.encode(entry.to_string());
     let config = utf8_percent_encode(&config, NON_ALPHANUMERIC);
     format!("cursor://anysphere.cursor-deeplink/mcp/install?name=kitbag&config={config}")
 }
 
 /// Deep link for Visual Studio Code.
-fn visual_studio_code_link(url: &str) -> String {
-    let config = json!({ "name": "kitbag", "type": "http", "url": url }).to_string();
-    format!("vscode:mcp/install?{}", utf8_percent_encode(&config, NON_ALPHANUMERIC))
+fn visual_studio_code_link(entry: &Value) -> String {
+    let mut entry = entry.clone();
+    entry["name"] = DEFAULT_NAME.into();
+    format!("vscode:mcp/install?{}", utf8_percent_encode(&entry.to_string(), NON_ALPHANUMERIC))
 }
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::percent_decode_str;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -120,9 +129,13 @@ mod tests {
         let url = "https://kb.example/mcp";
 
         assert_eq!(
-            cursor_link(url),
+            cursor_link(&json!({ "url": url })),
             "cursor://anysphere.cursor-deeplink/mcp/install?name=kitbag&config=eyJ1cmwiOiJodHRwczovL2tiLmV4YW1wbGUvbWNwIn0%3D"
         );
-        assert!(visual_studio_code_link(url).starts_with("vscode:mcp/install?%7B%22name%22%3A%22kitbag%22"));
+        let link = visual_studio_code_link(&json!({ "type": "http", "url": url }));
+        let link = link.strip_prefix("vscode:mcp/install?").expect("its scheme");
+        let entry = percent_decode_str(link).decode_utf8().expect("text");
+        let entry: Value = serde_json::from_str(&entry).expect("JSON");
+        assert_eq!(entry, json!({ "name": "kitbag", "type": "http", "url": url }));
     }
 }

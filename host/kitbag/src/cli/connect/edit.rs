@@ -2,11 +2,10 @@
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
-use kitbag_base::mcp_clients::{McpClient, Syntax};
+use kitbag_base::mcp_clients::{McpClient, McpServer, Syntax};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
-use url::Url;
 
 /// Handling of a different entry with the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,18 +37,18 @@ impl EditError {
     }
 }
 
-/// Returns the text with an entry for the server at `url`; `None` if that entry already exists.
+/// Returns the text with an entry for `server`; `None` if that entry already exists.
 pub(super) fn edited(
     client: &McpClient,
     text: &str,
     name: &str,
-    url: &Url,
+    server: &McpServer,
     existing: Existing,
 ) -> Result<Option<String>, EditError> {
     if text.trim().is_empty() {
-        return Ok(Some(client.configuration(name, url) + "\n"));
+        return Ok(Some(client.configuration(name, server) + "\n"));
     }
-    let entry = client.entry(url);
+    let entry = client.entry(server);
     match client.syntax {
         Syntax::Json => in_json(client.servers, text, name, &entry, existing),
         Syntax::Toml => in_toml(client.servers, text, name, &entry, existing),
@@ -113,32 +112,40 @@ fn in_toml(
     let is_inline = parent.is_inline_table();
     let all: &mut dyn TableLike = parent.as_table_like_mut().ok_or(EditError::Shape(servers))?;
     if let Some(found) = all.get(name) {
-        let found = found.as_table_like();
-        let is_same = |(key, value): (&String, &Value)| {
-            found.and_then(|found| found.get(key)).and_then(Item::as_str) == value.as_str()
-        };
-        if entry.iter().all(is_same) {
+        if found.as_table_like().is_some_and(|found| table_has(found, entry)) {
             return Ok(None);
         }
         if existing == Existing::Kept {
             return Err(EditError::Taken(name.to_owned()));
         }
     }
-    let values = entry.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
-    let item = if is_inline {
-        Item::Value(values.collect::<InlineTable>().into())
-    } else {
-        let mut table = Table::new();
-        table.extend(values.map(|(key, value)| (key, toml_edit::value(value))));
-        Item::Table(table)
-    };
-    all.insert(name, item);
+    let values = inline(entry);
+    all.insert(name, if is_inline { Item::Value(values.into()) } else { Item::Table(values.into_table()) });
     Ok(Some(file.to_string()))
 }
 
 /// Whether an object has all members of `entry`. Additional members are the user's choice.
 fn has(value: &Value, entry: &Map<String, Value>) -> bool {
     entry.iter().all(|(key, expected)| value.get(key) == Some(expected))
+}
+
+/// Like [`has`], for TOML.
+fn table_has(table: &dyn TableLike, entry: &Map<String, Value>) -> bool {
+    entry.iter().all(|(key, expected)| match (table.get(key), expected) {
+        (Some(found), Value::Object(entry)) => {
+            found.as_table_like().is_some_and(|found| table_has(found, entry))
+        }
+        (found, expected) => found.and_then(Item::as_str) == expected.as_str(),
+    })
+}
+
+/// Converts an entry of strings and objects.
+fn inline(entry: &Map<String, Value>) -> InlineTable {
+    let values = entry.iter().filter_map(|(key, value)| match value {
+        Value::Object(entry) => Some((key, toml_edit::Value::from(inline(entry)))),
+        value => Some((key, value.as_str()?.into())),
+    });
+    values.collect()
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -164,20 +171,42 @@ mod tests {
         CLIENTS.iter().find(|client| client.id == id).expect("it is there")
     }
 
+    fn server(client_id: Option<&str>) -> McpServer {
+        let url = "https://kb.example/mcp".parse().expect("a URL");
+        McpServer { url, client_id: client_id.map(str::to_owned) }
+    }
+
     fn edit(id: &str, text: &str, existing: Existing) -> Result<Option<String>, EditError> {
-        let url: Url = "https://kb.example/mcp".parse().expect("a URL");
-        edited(client(id), text, "kitbag", &url, existing)
+        edited(client(id), text, "kitbag", &server(None), existing)
     }
 
     #[test]
     fn an_empty_file_becomes_the_configuration_that_is_printed() {
-        let url: Url = "https://kb.example/mcp".parse().expect("a URL");
         for client in &CLIENTS {
             let written = edit(client.id, "", Existing::Kept).expect("it can be edited").expect("it changes");
 
-            assert_eq!(written.trim_end(), client.configuration("kitbag", &url), "{}", client.id);
+            assert_eq!(written.trim_end(), client.configuration("kitbag", &server(None)), "{}", client.id);
             assert!(written.ends_with('\n'), "{written:?}");
             assert!(matches!(edit(client.id, &written, Existing::Kept), Ok(None)), "{}", client.id);
+        }
+    }
+
+    #[test]
+    fn a_client_identifier_is_part_of_the_entry_in_each_syntax() {
+        let named = server(Some("shared-client"));
+        for client in &CLIENTS {
+            let other = match client.syntax {
+                Syntax::Json => "{\"a\": 1}\n",
+                Syntax::Toml => "a = 1\n",
+            };
+            for before in ["", other] {
+                let written = edited(client, before, "kitbag", &named, Existing::Kept);
+                let written = written.expect("it can be edited").expect("it changes");
+
+                assert!(written.contains("shared-client"), "{written}");
+                let again = edited(client, &written, "kitbag", &named, Existing::Kept);
+                assert!(matches!(again, Ok(None)), "{}: {written}", client.id);
+            }
         }
     }
 
