@@ -15,8 +15,10 @@ use crate::code_mode::with_code;
 use crate::harness::sign_in::PromptingProcess;
 use crate::harness::{Browser, Kitbag, SignIn, User, Wat, clients, guests, run, within};
 
-/// Schema with boolean subschemas, because of which some clients drop all tools of a server.
-const BOOLEANS: &str = r#"{"type":"object","properties":{"any":true,"none":{"items":false}}}"#;
+/// Schema with boolean subschemas, because of which some clients drop all tools of a server, and with
+/// alternatives, because of which they drop the tool.
+const BOOLEANS: &str =
+    r#"{"type":"object","properties":{"any":true,"none":{"items":false}},"anyOf":[{"required":["any"]},{}]}"#;
 
 fn folder() -> PathBuf {
     let folder = clients().join("agents");

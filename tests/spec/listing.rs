@@ -55,6 +55,31 @@ async fn a_tool_is_listed_with_all_that_its_author_declared() {
 }
 
 #[tokio::test]
+async fn alternatives_are_listed_as_one_object_and_checked_as_they_are_declared() {
+    const EITHER: &str = r#"{"type":"object","anyOf":[
+        {"properties":{"id":{"type":"string"}},"required":["id"]},
+        {"properties":{"name":{"type":"string"},"kind":{"type":"string"}},"required":["name","kind"]}]}"#;
+
+    let kitbag = Kitbag::start().await;
+    let component = Wat { input: Some(EITHER), ..Wat::default() }.component();
+    kitbag.as_operator().deploy(component).await.assert_status(201);
+    let ana = kitbag.as_user("ana");
+
+    let tools = ana.tools().await;
+
+    let listed = &named(&tools, "wat__run")["inputSchema"];
+    assert_eq!(listed["description"], "Needs id, or name and kind.");
+    assert!(listed.get("anyOf").is_none(), "{listed}");
+    assert_eq!(listed["properties"].as_object().map(serde_json::Map::len), Some(3), "{listed}");
+    for fits in [json!({ "id": "7" }), json!({ "name": "x", "kind": "y" })] {
+        assert_eq!(ana.call("wat__run", fits).await.text(), "done");
+    }
+    for unfit in [json!({}), json!({ "name": "x" })] {
+        ana.call("wat__run", unfit).await.assert_invalid_params("");
+    }
+}
+
+#[tokio::test]
 async fn an_output_schema_is_listed_only_where_output_is_declared() {
     let kitbag = Kitbag::start().await;
     kitbag.deploy(guests::HOSTILE).await;

@@ -1,6 +1,8 @@
 //! Compatibility of tools with MCP clients and model APIs: portable schemas, and warnings about declarations
 //! that some clients refuse. `docs/mcp.md` lists the behaviour of each client.
 
+mod alternatives;
+
 use serde_json::{Map, Value, json};
 
 use crate::{Problem, Problems, ToolDefinition, ToolkitDefinition};
@@ -35,6 +37,15 @@ const NAMED_SCHEMAS: [&str; 5] =
 pub fn portable(mut schema: Value) -> Value {
     make_portable(&mut schema);
     schema
+}
+
+/// Returns the schema of a tool's arguments as clients list it: [`portable`], and one object at its root.
+#[must_use]
+pub fn listed_arguments(schema: Value) -> Map<String, Value> {
+    match portable(schema) {
+        Value::Object(schema) => alternatives::as_one_object(schema),
+        _ => Map::new(),
+    }
 }
 
 fn make_portable(schema: &mut Value) {
@@ -91,14 +102,6 @@ fn name(toolkit: &str, tool: &ToolDefinition, path: &str, warnings: &mut Problem
 }
 
 fn root(schema: &Value, path: &str, warnings: &mut Problems) {
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        if schema.get(keyword).is_some() {
-            let message = format!(
-                "Claude Code leaves out a tool whose schema has {keyword} at its root: put the alternatives into a property"
-            );
-            warnings.add(path, message);
-        }
-    }
     let dialect = schema.get("$schema").and_then(Value::as_str).map(|it| it.trim_end_matches('#'));
     if let Some(dialect) = dialect.filter(|dialect| *dialect != DIALECT) {
         warnings.add(
@@ -214,10 +217,6 @@ mod tests {
             ),
             (json!({ "properties": { "a".repeat(65): {} } }), "tools[0].input: Claude refuses"),
             (
-                json!({ "anyOf": [{}, {}] }),
-                "tools[0].input: Claude Code leaves out a tool whose schema has anyOf at its root",
-            ),
-            (
                 json!({ "$schema": "http://json-schema.org/draft-07/schema#" }),
                 "tools[0].input: is checked as JSON Schema 2020-12",
             ),
@@ -232,6 +231,7 @@ mod tests {
 
         let fine = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "anyOf": [{}, {}],
             "properties": { "a.B-c_9": { "anyOf": [{}, {}], "type": ["string", "null"] }, "l": { "items": { "type": "string" } } },
         });
         assert_eq!(of(&fine), [""; 0]);

@@ -56,6 +56,8 @@ enum Request {
     Permits { opened: Vec<IpNet>, address: IpAddr },
     /// Answers with a schema in the portable form in which tools are listed.
     Listed { schema: Value },
+    /// Answers with the schema of a tool's arguments as clients list it: one object at its root.
+    ListedArguments { schema: Value },
     /// Answers with the default limits of calls.
     Limits,
     /// Asks the host of a call in a test; see there.
@@ -152,6 +154,9 @@ fn answer_to(request: Request) -> String {
         }
         Request::Permits { opened, address } => Answer::Plain(address::permits(&opened, address).into()),
         Request::Listed { schema } => Answer::Plain(json!({ "schema": portability::portable(schema) })),
+        Request::ListedArguments { schema } => {
+            Answer::Plain(json!({ "schema": portability::listed_arguments(schema) }))
+        }
         Request::Limits => Answer::Plain(json!({
             "callTime": milliseconds(limits::DEFAULT_CALL_TIME),
             "callMemory": limits::DEFAULT_CALL_MEMORY_MIB << 20,

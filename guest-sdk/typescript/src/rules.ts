@@ -65,6 +65,11 @@ export function listedSchema(schema: Json): Json {
   return ask<{ schema: Json }>({ ask: "listed", schema }).schema;
 }
 
+/** Returns the schema of a tool's arguments as a server lists it: portable, and one object at its root. */
+export function listedArguments(schema: Json): Json {
+  return ask<{ schema: Json }>({ ask: "listed-arguments", schema }).schema;
+}
+
 /** Whether `egress` lists the URL's host. */
 export function allows(egress: readonly string[], url: URL): boolean {
   return ask({ ask: "allows", egress, url: url.href });

@@ -1,7 +1,7 @@
 // MCP server for tests of a toolkit: the protocol of docs/mcp.md without authorization.
 import type { ToolkitDefinition } from "../define.js";
 import type { Manifest } from "../manifest.js";
-import { limitsOfCalls, listedSchema } from "../rules.js";
+import { limitsOfCalls, listedArguments, listedSchema } from "../rules.js";
 import { dispatch, type DispatchResult, type TestWorld } from "./dispatch.js";
 import { answerOffer } from "./offer-methods.js";
 import { offer } from "./offers.js";
@@ -97,7 +97,7 @@ function list(manifest: Manifest): unknown[] {
     name: `${manifest.id}__${tool.name}`,
     ...(tool.title !== undefined && { title: tool.title }),
     description: tool.description,
-    inputSchema: listedSchema(tool.inputSchema),
+    inputSchema: listedArguments(tool.inputSchema),
     ...(tool.outputSchema !== undefined && { outputSchema: listedSchema(tool.outputSchema) }),
     annotations: tool.annotations,
   }));
