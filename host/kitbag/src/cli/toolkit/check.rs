@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kitbag_manifest::ToolkitDefinition;
 use kitbag_manifest::offers::resource_uri;
 use kitbag_manifest::portability;
 use kitbag_sandbox::is_always_refused;
@@ -68,7 +69,21 @@ fn print(inspected: &Inspected) {
     print_names("imported, always refused: a call of any of these ends the tool's call", refused);
     print_names("exported, never used", inspected.unused_exports.iter().map(String::as_str).collect());
     print_warnings(&portability::warnings(it));
+    ask_about_reads(it);
     say!("\nA deploy would accept it.");
+}
+
+/// Asks about what no check can see: whether a request to a declared host changes something there.
+fn ask_about_reads(definition: &ToolkitDefinition) {
+    let reads = definition.tools.iter().filter(|tool| tool.annotations.read_only_hint == Some(true));
+    let reads: Vec<_> = reads.map(|tool| tool.name.as_str()).collect();
+    if !definition.egress.is_empty() && !reads.is_empty() {
+        say!(
+            "\nClients are told that these only read, and need not ask their user: {}.\nOne that changes something \
+             at a host (POST, PUT, DELETE) has to declare `mutating`.",
+            Text::clipped_prose(&reads.join(", "), MAX_DESCRIPTION_CHARS)
+        );
+    }
 }
 
 fn print_offers<'a>(title: &'static str, mut offers: impl Iterator<Item = (String, &'a str)>) {
