@@ -4,6 +4,7 @@ mod graphql;
 mod lines;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,6 +29,9 @@ use super::token::mint;
 pub(super) use graphql::{GraphqlError, GraphqlFailure};
 pub(super) use lines::Lines;
 
+/// Lifetime of tokens that are signed with the key of the local server.
+const LOCAL_TOKEN_LIFETIME: Duration = Duration::from_mins(5);
+
 /// Longest pause, and number of attempts, for requests that the server's rate limit rejects.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 const MAX_TRIES: usize = 10;
@@ -49,10 +53,19 @@ pub(super) struct Connection {
 /// Client of a server, with an access token.
 pub(super) struct Client {
     server: Url,
-    token: SecretString,
-    /// Session that renews the token; `None` if the token cannot be renewed.
-    session: Option<SignedIn>,
+    /// The newest token.
+    token: Mutex<SecretString>,
+    origin: Origin,
     egress: Egress,
+}
+
+/// Origin of the token, from which an expired one is renewed.
+enum Origin {
+    /// The user gave it; it cannot be renewed.
+    Given,
+    Session(SignedIn),
+    /// The key of the local server in this data directory.
+    LocalKey(PathBuf),
 }
 
 /// Reasons why a request failed.
@@ -83,12 +96,12 @@ impl Connection {
         expect_protected(&server)?;
         let data = self.data.as_deref().unwrap_or(Path::new(local_mode::DEFAULT_DATA));
         let session = if self.token.is_none() { SignedIn::at(&server)? } else { None };
-        let token = match (self.token, &session) {
-            (Some(token), _) => token,
-            (None, Some(session)) => session.token().await?,
+        let (token, origin) = match (self.token, session) {
+            (Some(token), _) => (token, Origin::Given),
+            (None, Some(session)) => (session.token().await?, Origin::Session(session)),
             // The local server's key signs tokens for that server only.
             (None, None) if local_mode::announced(data).ok().flatten().as_ref() == Some(&server) => {
-                mint(data, local_mode::USER, Duration::from_mins(5))?
+                (mint(data, local_mode::USER, LOCAL_TOKEN_LIFETIME)?, Origin::LocalKey(data.to_owned()))
             }
             (None, None) => {
                 return Err(CliError::new(format!("you are not signed in at {server}"))
@@ -99,7 +112,7 @@ impl Connection {
         // The response to a deploy comes after compilation, which is slow for a large component.
         let settings =
             EgressSettings { response_timeout: Duration::from_mins(10), ..EgressSettings::default() };
-        Ok(Client { server, token, session, egress: Egress::new(settings) })
+        Ok(Client { server, token: Mutex::new(token), origin, egress: Egress::new(settings) })
     }
 }
 
@@ -170,8 +183,8 @@ impl Client {
         read(self.answer(method, path, content_type, body).await?).await
     }
 
-    /// Sends a request and returns the response; an error status is an error. Renews an expired token if it
-    /// belongs to a session.
+    /// Sends a request and returns the response; an error status is an error. Renews an expired token, unless
+    /// the user gave it.
     async fn answer(
         &self,
         method: Method,
@@ -179,13 +192,16 @@ impl Client {
         content_type: &str,
         body: Bytes,
     ) -> Result<Response<ResponseBody>, Failed> {
-        let mut token = self.token.clone();
+        let mut token = self.token().clone();
         let send = async |token: &SecretString| {
             self.answer_as(token, method.clone(), path, content_type, body.clone()).await
         };
         let mut response = send(&token).await?;
-        if let (StatusCode::UNAUTHORIZED, Some(session)) = (response.status(), &self.session) {
-            token = session.token_after(&token).await.map_err(Failed::Refused)?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(renewed) = self.renewed(&token).await.map_err(Failed::Refused)?
+        {
+            self.token().clone_from(&renewed);
+            token = renewed;
             response = send(&token).await?;
         }
         for _ in 0..MAX_TRIES {
@@ -204,6 +220,19 @@ impl Client {
         } else {
             Failed::Refused(refusal)
         })
+    }
+
+    fn token(&self) -> MutexGuard<'_, SecretString> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a token to use after the server refused `token`; `None` if it cannot be renewed.
+    async fn renewed(&self, token: &SecretString) -> Result<Option<SecretString>, CliError> {
+        match &self.origin {
+            Origin::Given => Ok(None),
+            Origin::Session(session) => session.token_after(token).await.map(Some),
+            Origin::LocalKey(data) => mint(data, local_mode::USER, LOCAL_TOKEN_LIFETIME).map(Some),
+        }
     }
 
     async fn answer_as(
@@ -331,5 +360,59 @@ pub(super) fn unusable(why: Unusable) -> CliError {
             None => error.hint("name the server with --server"),
         },
         Unusable::Elsewhere(_) => error.hint("name the server with --server, if you trust it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers requests, and refuses those with the token of the first one. Collects the tokens.
+    async fn refuse_the_first_token(listener: TcpListener, tokens: Arc<Mutex<Vec<String>>>) {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(connection.read_u8().await.expect("a request"));
+            }
+            let head = String::from_utf8(head).expect("text");
+            let token =
+                head.lines().find_map(|line| line.split_once("Bearer ")).expect("a token").1.to_owned();
+            let is_refused = {
+                let mut tokens = tokens.lock().expect("no writer panicked");
+                tokens.push(token);
+                tokens.last() == tokens.first()
+            };
+            let status = if is_refused { "401 Unauthorized" } else { "200 OK" };
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{}}");
+            connection.write_all(answer.as_bytes()).await.expect("a client");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_expired_token_of_the_local_server_is_renewed_once() {
+        let data = tempfile::tempdir().expect("a scratch directory");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let server: Url =
+            format!("http://{}", listener.local_addr().expect("an address")).parse().expect("a URL");
+        local_mode::announce(data.path(), &server).expect("the directory is ours");
+        let tokens = Arc::new(Mutex::new(Vec::new()));
+        tokio::spawn(refuse_the_first_token(listener, tokens.clone()));
+        let client = Connection::local(data.path().to_owned()).open().await.expect("a local server");
+
+        for _ in 0..2 {
+            let answer: Value =
+                client.send(Method::GET, "/me", "application/json", "").await.expect("an answer");
+            assert_eq!(answer, Value::Object(serde_json::Map::new()));
+        }
+
+        let tokens = tokens.lock().expect("no writer panicked").clone();
+        assert_eq!(tokens.len(), 3, "the second request has the new token");
+        assert!(tokens[0] != tokens[1] && tokens[1] == tokens[2]);
     }
 }

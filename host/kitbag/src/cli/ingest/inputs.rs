@@ -21,6 +21,9 @@ use crate::cli::error::CliError;
 /// Largest text, in bytes, as on the server.
 const MAX_TEXT_BYTES: u64 = 4 << 20;
 
+/// Why a file of white space, or of front matter alone, is not sent.
+const BLANK: &str = "has no text";
+
 use folder::{Folder, Rules};
 pub(super) use folder::{LeftOut, Why};
 
@@ -214,6 +217,9 @@ impl Ingest {
     fn standard_input(&self) -> Result<Input, String> {
         let text = read_text(io::stdin())?.ok_or("is no UTF-8 text; write it into a file first")?;
         let parsed = parse(text);
+        if parsed.text.trim().is_empty() {
+            return Err(BLANK.to_owned());
+        }
         let title = title_of(&parsed, Markup::Markdown);
         let title = self.title.clone().or(title).ok_or("has no heading to be its title; give it --title")?;
         Ok(Input::Document(self.text(title, parsed, None)))
@@ -244,6 +250,9 @@ impl Ingest {
             && let Some(text) = read_text(fs::File::open(&path).map_err(failed)?)?
         {
             let parsed = if kind == Kind::Code { Parsed { text, ..Parsed::default() } } else { parse(text) };
+            if parsed.text.trim().is_empty() {
+                return Err(BLANK.to_owned());
+            }
             let own = if kind == Kind::Code {
                 None
             } else {

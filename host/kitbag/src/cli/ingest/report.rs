@@ -1,5 +1,6 @@
 //! Report of an ingest: per-document outcomes as they arrive, and a summary.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
@@ -179,12 +180,7 @@ impl Report {
 
 /// Prints which files of folders were skipped, and how to include them.
 fn tell_left_out(left_out: &LeftOut) {
-    let listed = |why| {
-        let kinds = left_out.by(why);
-        let shown: Vec<_> = kinds.iter().map(|(what, count)| format!("{count} {what}")).collect();
-        (kinds, shown.join(", "))
-    };
-    let (kinds, shown) = listed(Why::UnknownKind);
+    let (kinds, shown) = listed(left_out.by(Why::UnknownKind));
     if !kinds.is_empty() {
         let extensions: Vec<_> = kinds.iter().filter_map(|(what, _)| what.strip_prefix('.')).collect();
         let advice = match extensions.as_slice() {
@@ -193,8 +189,41 @@ fn tell_left_out(left_out: &LeftOut) {
         };
         note!("not read, by kind: {}; {}", Text::prose(&shown), Text::prose(&advice));
     }
-    let (kinds, shown) = listed(Why::Generated);
+    let (kinds, shown) = listed(left_out.by(Why::Generated));
     if !kinds.is_empty() {
         note!("left out as generated: {}; take them with --no-ignore", Text::prose(&shown));
+    }
+}
+
+/// Returns the most frequent kinds, and all kinds with their counts as a text that names these.
+fn listed(mut kinds: Vec<(String, usize)>) -> (Vec<(String, usize)>, String) {
+    const MAX_KINDS: usize = 8;
+
+    // Stable: kinds of the same count stay in the order of their names.
+    kinds.sort_by_key(|(_, count)| Reverse(*count));
+    let others: usize = kinds.iter().skip(MAX_KINDS).map(|(_, count)| count).sum();
+    let number = kinds.len().saturating_sub(MAX_KINDS);
+    kinds.truncate(MAX_KINDS);
+    let mut shown: Vec<_> = kinds.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    if number > 0 {
+        shown.push(format!("{others} of {}", counted(number, "other kind")));
+    }
+    (kinds, shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_kinds_are_named_and_the_others_counted() {
+        let kind = |number: usize| (format!(".k{number:02}"), number);
+
+        let (named, text) = listed(vec![kind(1), kind(3), kind(2)]);
+        assert_eq!((named.len(), text.as_str()), (3, "3 .k03, 2 .k02, 1 .k01"));
+
+        let (named, text) = listed((1..=20).map(kind).collect());
+        assert_eq!(named.len(), 8);
+        assert!(text.starts_with("20 .k20, 19 .k19, ") && text.ends_with(", 78 of 12 other kinds"), "{text}");
     }
 }
