@@ -9,7 +9,9 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::harness::wat::{compile, versioned};
-use crate::harness::{Answer, Kitbag, Process, ServerProcess, Wat, eventually, guests, kitbag, run, within};
+use crate::harness::{
+    Answer, Kitbag, Process, ServerProcess, Stopped, Wat, eventually, guests, kitbag, run, within,
+};
 
 /// Component of forty nested ones, each of which instantiates the previous one twice: 2.7 KB, 2^40 instances.
 pub(crate) fn bomb() -> Vec<u8> {
@@ -62,7 +64,7 @@ async fn assert_unharmed(kitbag: &Kitbag) {
 
 /// Starts a server and deploys a working toolkit.
 async fn kitbag_with(change: impl FnOnce(&mut Settings)) -> Kitbag {
-    let kitbag = Kitbag::start_with(change).await;
+    let kitbag = Stopped::with(change).compiling_each_time().start().await;
     kitbag.deploy(guests::HINTS).await;
     kitbag
 }

@@ -151,7 +151,7 @@ impl Stopped {
             ..Settings::default()
         };
         change(&mut settings);
-        Self { settings, data, compiler: compiler_program(), log: Log::default() }
+        Self { settings, data, compiler: caching_compiler(), log: Log::default() }
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -162,6 +162,11 @@ impl Stopped {
     pub(crate) fn changed(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
+    }
+
+    /// Compiles every component again, as servers that people run do.
+    pub(crate) fn compiling_each_time(self) -> Self {
+        Self { compiler: compiler_program(), ..self }
     }
 
     /// Sets the program that is run as the compiler process.
@@ -254,6 +259,13 @@ async fn start(settings: Settings, compiler: Program) -> Result<App, StartError>
 /// Program for the compiler process. The tests' own program is not `kitbag`.
 pub(crate) fn compiler_program() -> Program {
     Program::at(env!("CARGO_BIN_EXE_kitbag"))
+}
+
+/// Program that compiles each component once for all tests (`caching_compiler.rs`), which `cargo test` builds
+/// unless a target is selected; then a program of an earlier build may be missing.
+fn caching_compiler() -> Program {
+    let program = Path::new(env!("CARGO_BIN_EXE_kitbag")).with_file_name("examples").join("caching-compiler");
+    if cfg!(target_os = "linux") && program.is_file() { Program::at(program) } else { compiler_program() }
 }
 
 impl Drop for Running {
