@@ -16,8 +16,21 @@ demo: install-guest-compiler build
     {{ output }}/kitbag demo
 
 # Run every test; those of the TypeScript SDK first, and unit tests also with PostgreSQL and a bucket.
-test: install install-agents install-browser install-prometheus install-registry build-guests build-extractors test-typescript test-packages && test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
+test: install-for-tests build-guests build-extractors test-typescript test-packages && test-stores
     cargo test --workspace --no-fail-fast
+
+# Run the tests of the crates, and all others but the specification, as one of several jobs.
+test-crates: install build-guests build-extractors
+    cargo test --workspace --no-fail-fast --lib --bins --examples $(scripts/other-tests)
+    cargo test --workspace --doc
+
+# Run a shard of the specification, as one of several jobs: `just test-spec 2/3`.
+test-spec shard="1/1": install-for-tests build-guests build-extractors
+    cargo build --workspace --examples
+    scripts/shard-of-tests {{ shard }}
+
+# Run the tests of what is stored with PostgreSQL and with a bucket.
+test-stores: test-postgres (test-postgres "--test spec -- cluster:: database_copy:: freshness::")
 
 # Run tests with a PostgreSQL server and an S3 server, also those that need one: the unit tests, or others: `just test-postgres "--test spec -- FILTER…"`.
 test-postgres *arguments="--lib": install
@@ -167,6 +180,9 @@ test-newest-clients: install build build-guests build-extractors
     TEST_CLIENTS={{ absolute_path(output / "newest-clients") }} cargo test --workspace --test spec -- \
         agents:: clients:: elicitation:: list_changed:: --skip slow_clients:: \
         || { echo "the newest clients fail: $(paste -sd ',' {{ output }}/newest-clients.txt)" >&2; exit 1; }
+
+[private]
+install-for-tests: install install-agents install-browser install-prometheus install-registry
 
 # Of tests alone: 650 MB.
 [private]

@@ -100,6 +100,7 @@ mod registries;
 mod replies;
 mod request_shares;
 mod restart;
+mod reviewed;
 mod reviews;
 mod scaffold;
 mod secrets;

@@ -116,6 +116,8 @@ pub fn not_listed(entry: &str) -> String {
 
 #[cfg(all(test, feature = "url"))]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(entry: &str, url: &str) -> bool {
@@ -203,5 +205,34 @@ mod tests {
             not_listed("evil.example:81"),
             r#"evil.example:81 is not listed in egress: add "evil.example:81" to the toolkit's egress"#
         );
+    }
+
+    fn url() -> impl Strategy<Value = Url> {
+        let host = prop_oneof![
+            "[a-z]{1,3}(\\.[a-z]{1,3}){1,2}\\.?".boxed(),
+            "1\\.2\\.3\\.[1-9]".boxed(),
+            Just("[2001:db8::1]".to_owned()).boxed(),
+        ];
+        let scheme = prop_oneof![Just("http"), Just("https")];
+        let port = prop_oneof![Just(None), Just(Some(80)), Just(Some(443)), (1_u16..9000).prop_map(Some)];
+        (scheme, host, port, "[a-z./@%-]{0,6}").prop_filter_map("a URL", |(scheme, host, port, path)| {
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            Url::parse(&format!("{scheme}://{host}{port}/{path}")).ok()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn an_entry_grants_its_own_host_and_port_and_nothing_else(granted in url(), other in url()) {
+            let egress = [entry_for(&granted)];
+            let host = |url: &Url| url.host_str().map(|host| host.trim_end_matches('.').to_owned());
+            let port = Url::port_or_known_default;
+
+            prop_assert!(allows(&egress, &granted));
+            // A bare host is an entry for the default port of each scheme.
+            let is_default = |url: &Url| url.port().is_none();
+            let is_same_port = port(&granted) == port(&other) || is_default(&granted) && is_default(&other);
+            prop_assert_eq!(allows(&egress, &other), host(&granted) == host(&other) && is_same_port);
+        }
     }
 }

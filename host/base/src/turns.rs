@@ -202,6 +202,8 @@ mod tests {
     use std::pin::Pin;
 
     use futures::FutureExt;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -287,5 +289,64 @@ mod tests {
         drop(leaving);
 
         assert!((&mut last).now_or_never().is_some());
+    }
+
+    /// A step of a schedule: a user asks for a turn, gives one back, or stops waiting.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Ask(usize, Lane),
+        End(usize),
+        Leave(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let lane = prop_oneof![Just(Lane::Urgent), Just(Lane::Deferred)];
+        let step = prop_oneof![
+            3 => (0..USERS.len(), lane).prop_map(|(user, lane)| Step::Ask(user, lane)),
+            2 => any::<usize>().prop_map(Step::End),
+            1 => any::<usize>().prop_map(Step::Leave),
+        ];
+        vec(step, 0..80)
+    }
+
+    const USERS: [&str; 4] = ["ana", "ben", "eve", "zoe"];
+
+    proptest! {
+        #[test]
+        fn no_schedule_exceeds_a_limit_wastes_a_turn_or_forgets_a_request(
+            total in 1_usize..4,
+            per_user in 1_usize..4,
+            steps in steps(),
+        ) {
+            let turns = Turns::new(total, per_user);
+            let mut waiting: Vec<(usize, Pin<Box<dyn Future<Output = Turn>>>)> = Vec::new();
+            let mut running: Vec<(usize, Turn)> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Ask(user, lane) => {
+                        let turns = turns.clone();
+                        waiting.push((user, Box::pin(async move { turns.take_in(lane, USERS[user]).await })));
+                    }
+                    Step::End(any) if !running.is_empty() => drop(running.swap_remove(any % running.len())),
+                    Step::Leave(any) if !waiting.is_empty() => drop(waiting.remove(any % waiting.len())),
+                    Step::End(_) | Step::Leave(_) => {}
+                }
+                let asked = std::mem::take(&mut waiting);
+                for (user, mut request) in asked {
+                    match (&mut request).now_or_never() {
+                        Some(turn) => running.push((user, turn)),
+                        None => waiting.push((user, request)),
+                    }
+                }
+                let of = |user| running.iter().filter(|(it, _)| *it == user).count();
+                prop_assert!(running.len() <= total);
+                prop_assert!((0..USERS.len()).all(|user| of(user) <= per_user));
+                let could_run = waiting.iter().any(|(user, _)| of(*user) < per_user);
+                prop_assert!(running.len() == total || !could_run, "a free turn, and somebody waits for it");
+            }
+            drop((waiting, running));
+            prop_assert!(turns.lock().users.is_empty());
+            prop_assert_eq!(turns.lock().free, total);
+        }
     }
 }

@@ -266,6 +266,8 @@ fn hex(digit: u8) -> Option<u8> {
 mod tests {
     use super::*;
     use crate::content::{EmbeddedResource, ResourceLink};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn resources(uris: &[&str]) -> Vec<ResourceDefinition> {
         uris.iter()
@@ -461,5 +463,41 @@ mod tests {
                 "https://example.com/issues/7",
             ]
         );
+    }
+
+    fn segment() -> impl Strategy<Value = Option<String>> {
+        prop_oneof![Just(None), "[a-z0-9~][a-z0-9._~-]{0,5}".prop_map(Some)]
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back_however_they_were_encoded_and_none_changes_the_path(
+            segments in vec(segment(), 1..MAX_SEGMENTS),
+            values in vec("\\PC{0,12}", MAX_SEGMENTS),
+        ) {
+            let names: Vec<_> = (0..segments.len()).map(|index| format!("v{index}")).collect();
+            let declared = segments.iter().zip(&names).map(|(text, name)| match text {
+                Some(text) => text.clone(),
+                None => format!("{{{name}}}"),
+            });
+            let declared = declared.collect::<Vec<_>>().join("/");
+            let template = UriTemplate::parse(&declared).expect("a template");
+            let encoded = |value: &str| value.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+            let path = segments.iter().zip(&values).map(|(text, value)| text.clone().unwrap_or_else(|| encoded(value)));
+            let path = path.collect::<Vec<_>>().join("/");
+
+            let of_variables: Vec<_> =
+                segments.iter().zip(names).zip(&values).filter(|((text, _), _)| text.is_none()).collect();
+            let may_stand = |value: &String| !value.contains(['/', '\\']) && !is_special(value) && !has_hidden(value);
+            match template.values(&path) {
+                Some(found) => {
+                    let given = of_variables.iter().map(|((_, name), value)| (name.clone(), (*value).clone()));
+                    prop_assert_eq!(found, given.collect::<BTreeMap<_, _>>());
+                    prop_assert!(of_variables.iter().all(|(_, value)| may_stand(value)));
+                }
+                None => prop_assert!(!of_variables.iter().all(|(_, value)| may_stand(value))),
+            }
+            prop_assert_eq!(template.values(&format!("{path}/")), None);
+        }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Parsed {
 }
 
 /// Phrase that a document must contain, or must not contain.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Condition {
     pub(super) phrase: String,
     pub(super) field: Field,
@@ -164,6 +164,9 @@ fn value(text: &str) -> Option<(&str, bool, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn condition(phrase: &str, field: Field, is_excluded: bool) -> Condition {
@@ -251,5 +254,62 @@ mod tests {
             parse(&format!("plan {}", "-a ".repeat(17))).expect_err("too many").to_string(),
             "query: has 17 operators; at most 16 are allowed"
         );
+    }
+
+    /// A part of a query as a person writes it, and what it means.
+    #[derive(Clone, Debug)]
+    struct Part {
+        text: String,
+        words: Option<String>,
+        condition: Option<Condition>,
+    }
+
+    fn part() -> impl Strategy<Value = Part> {
+        let word = "[a-zäß]{1,8}";
+        let phrase = vec(word, 1..4).prop_map(|words| words.join(" "));
+        let field = prop_oneof![Just(Field::TextOrTitle), Just(Field::Title)];
+        let condition = (phrase, field, any::<bool>()).prop_map(|(phrase, field, is_excluded)| {
+            let name = if field == Field::Title { "title:" } else { "" };
+            Part {
+                text: format!("{}{name}\"{phrase}\"", if is_excluded { "-" } else { "" }),
+                words: (!is_excluded).then(|| phrase.clone()),
+                condition: Some(condition(&phrase, field, is_excluded)),
+            }
+        });
+        let plain = "[a-zäß0-9][a-zäß0-9.:/-]{0,8}[a-z0-9]";
+        let is_plain = |word: &String| !["title:", "source:"].iter().any(|name| word.starts_with(name));
+        let plain = plain.prop_filter("an operator", is_plain);
+        let plain = plain.prop_map(|word| Part { text: word.clone(), words: Some(word), condition: None });
+        prop_oneof![2 => plain, 1 => condition]
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_person_writes_is_taken_apart_into_words_and_conditions(parts in vec(part(), 1..10)) {
+            let text: Vec<_> = parts.iter().map(|part| part.text.as_str()).collect();
+            let words: Vec<_> = parts.iter().filter_map(|part| part.words.as_deref()).collect();
+            let mut conditions: Vec<_> = Vec::new();
+            for condition in parts.iter().filter_map(|part| part.condition.as_ref()) {
+                if !conditions.contains(&condition) {
+                    conditions.push(condition);
+                }
+            }
+
+            match parse(&text.join(" ")) {
+                Ok(parsed) => {
+                    prop_assert_eq!(parsed.text, words.join(" "));
+                    prop_assert_eq!(parsed.conditions.iter().collect::<Vec<_>>(), conditions);
+                }
+                Err(_) => prop_assert!(words.is_empty(), "there is nothing to search for"),
+            }
+        }
+
+        #[test]
+        fn any_text_is_parsed_or_refused_with_a_reason(text in "\\PC{0,200}") {
+            match parse(&text) {
+                Ok(parsed) => prop_assert!(parsed.conditions.len() <= MAX_OPERATORS),
+                Err(problems) => prop_assert!(!problems.0.is_empty()),
+            }
+        }
     }
 }
