@@ -33,8 +33,9 @@ pub fn arguments(schema: &Value, fields: Vec<(String, String)>) -> Filled {
     let form = SchemaForm::of(schema);
     let typed = Form::of(fields);
     let read = |typed: &Form| form.arguments(typed).map_err(|mistakes| mistakes.len());
-    let rows = form.rows(&typed, &Mistakes::new()).len();
-    Filled { rows, arguments: read(&typed), untouched: read(&form.defaults()) }
+    let arguments = read(&typed);
+    let untouched = read(&form.defaults());
+    Filled { rows: form.rows(&typed, &Mistakes::new()).len(), arguments, untouched }
 }
 
 /// A parsed upload form.

@@ -22,7 +22,7 @@ use super::directory::missing;
 use super::form::{Form, MAX_FORM_BYTES};
 use super::frame::{self, Frame, Section};
 use super::guard::InlineImages;
-use super::schema_form::{Mistakes, Row, SchemaForm, Widget};
+use super::schema_form::{self, Input, Mistakes, Row, SchemaForm};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -199,10 +199,11 @@ impl<'a> Page<'a> {
     ) -> Result<Response, WebError> {
         let toolkit = self.toolkit.definition();
         let missing = missing(self.user, self.toolkit).await?;
+        let listed_name = self.listed_name();
         let status = outcome.as_ref().map_or(StatusCode::OK, Outcome::status);
         let entry = match entry {
             ArgumentInput::Fields { typed, mistakes } => {
-                Shape::Fields { rows: self.form.rows(&typed, &mistakes), has_more: self.form.has_more }
+                Shape::Fields { has_more: self.form.has_more, rows: self.form.rows(&typed, &mistakes) }
             }
             ArgumentInput::Json { text, mistake } => {
                 Shape::Json { text, mistake, schema: Shown::json(&self.tool.input_schema) }
@@ -212,7 +213,7 @@ impl<'a> Page<'a> {
         let page = ToolPage {
             toolkit: self.toolkit.shared_definition().clone(),
             tool: self.tool.clone(),
-            listed_name: self.listed_name(),
+            listed_name,
             is_read_only: self.tool.annotations.read_only_hint == Some(true),
             is_hidden: hidden.has(&toolkit.id, &self.tool.name),
             missing: missing.into_iter().map(|name| Missing::of(toolkit, name)).collect(),

@@ -29,15 +29,12 @@ fn typed(fields: &Map<String, Value>) -> Form {
     Form::of(fields.iter().map(|(name, value)| (name.clone(), text(value))).collect())
 }
 
-fn fields(form: &SchemaForm) -> Vec<view::Field> {
-    let rows = form.rows(&Form::default(), &Mistakes::new());
-    rows.into_iter().filter_map(|row| if let Row::Field(field) = row { Some(field) } else { None }).collect()
+fn rows(schema: &Value) -> Vec<Row> {
+    SchemaForm::of(schema).rows(&Form::default(), &Mistakes::new())
 }
 
-/// Names of all fields, including the checkboxes for empty values.
 fn names(form: &SchemaForm) -> Vec<String> {
-    let names = fields(form).into_iter();
-    names.flat_map(|field| [Some(field.name), field.empty.map(|empty| empty.name)]).flatten().collect()
+    form.fields.iter().map(Field::name).collect()
 }
 
 fn arguments(case: &Case, form: &SchemaForm) -> Map<String, Value> {
@@ -74,7 +71,7 @@ fn every_schema_of_the_corpus_gives_arguments_that_its_validator_accepts() {
 fn no_two_fields_of_a_form_share_a_name_or_an_id() {
     for case in corpus() {
         let form = SchemaForm::of(&case.schema);
-        let ids = fields(&form).into_iter().map(|field| field.id).collect();
+        let ids = rows(&case.schema).into_iter().map(|row| row.id).collect();
         for mut all in [names(&form), ids] {
             let count = all.len();
             all.sort();
@@ -101,13 +98,8 @@ fn what_cannot_be_sent_is_said_beside_its_field() {
     assert_eq!(mistakes.keys().collect::<Vec<_>>(), ["/any", "/count", "/numbers", "/unit", "/yes"]);
     assert_eq!(mistakes["/any"], "This is not JSON at line 1, column 1.");
     let rows = form.rows(&sent, &mistakes);
-    let marked =
-        rows.iter().filter(|row| matches!(row, Row::Field(field) if field.mistake.is_some())).count();
-    assert_eq!(marked, 5);
-    let typed_again = rows.iter().any(|row| {
-        matches!(row, Row::Field(field) if matches!(&field.widget, Widget::Line { value, .. } if value == "1.5"))
-    });
-    assert!(typed_again, "what was typed is kept");
+    assert_eq!(rows.iter().filter(|row| row.mistake.is_some()).count(), 5);
+    assert!(rows.iter().any(|row| row.value == "1.5"), "what was typed is kept");
 }
 
 #[test]
@@ -135,7 +127,6 @@ fn a_default_that_contradicts_its_schema_is_not_filled_in() {
         json!({ "type": "string", "default": [] }),
         json!({ "type": "string", "default": null }),
         json!({ "enum": ["c", "f"], "default": "k" }),
-        json!({ "type": "array", "items": { "type": "string" }, "default": "a" }),
     ] {
         let form = SchemaForm::of(&json!({ "properties": { "a": property }, "required": ["a"] }));
 
@@ -185,10 +176,12 @@ fn check_form(schema: &Value) {
     let form = SchemaForm::of(schema);
     let filled = form.arguments(&form.defaults());
     assert!(filled.is_ok(), "{schema}: {filled:?}");
+    let names = names(&form);
     for text in ["", " ", "\n", "\r", "null", "-", "1e999", "-.", "é", "[", "\0", "\"", "true"] {
-        let sent = Form::of(names(&form).into_iter().map(|name| (name, text.to_owned())).collect());
+        let form = SchemaForm::of(schema);
+        let sent = Form::of(names.iter().map(|name| (name.clone(), text.to_owned())).collect());
         let mistakes = form.arguments(&sent).err().unwrap_or_default();
-        assert_eq!(form.rows(&sent, &mistakes).len(), form.rows(&sent, &Mistakes::new()).len());
+        assert_eq!(form.rows(&sent, &mistakes).len(), rows(schema).len());
     }
 }
 
@@ -201,13 +194,8 @@ fn a_mistake_within_a_list_is_shown_at_the_list() {
 
     let rows = SchemaForm::of(&schema).rows(&Form::default(), &mistakes);
 
-    let shown: Vec<_> = rows
-        .iter()
-        .filter_map(|row| {
-            if let Row::Field(field) = row { Some((&*field.name, field.mistake.as_deref())) } else { None }
-        })
-        .collect();
-    assert_eq!(shown, [("/tag", None), ("/tags", Some("is odd"))]);
+    let shown: Vec<_> = rows.iter().map(|row| (row.field.name(), row.mistake.as_deref())).collect();
+    assert_eq!(shown, [("/tag".to_owned(), None), ("/tags".to_owned(), Some("is odd"))]);
 }
 
 #[test]
@@ -219,32 +207,46 @@ fn only_what_must_be_there_is_insisted_on() {
         "text": { "type": "string" },
     } });
 
-    let insisted: Vec<_> = fields(&SchemaForm::of(&schema))
-        .into_iter()
-        .filter(|field| field.must_be_filled)
-        .map(|field| field.name)
-        .collect();
+    let insisted = rows(&schema).into_iter().filter(Row::must_be_filled).map(|row| row.field.name());
 
-    // Not required: an empty text can be sent, and an optional object omitted.
-    assert_eq!(insisted, ["/id", "/inner/a"]);
+    // An empty text can be sent as JSON.
+    assert_eq!(insisted.collect::<Vec<_>>(), ["/id", "/inner", "/text"]);
+}
+
+#[test]
+fn bounds_are_said_in_words() {
+    for (schema, expected) in [
+        (
+            json!({ "type": "string", "minLength": 1, "maxLength": 20 }),
+            "length at least 1; length at most 20",
+        ),
+        (json!({ "type": "string", "minLength": 3, "pattern": "^a" }), "length at least 3; matches ^a"),
+        (json!({ "type": "string", "pattern": "a".repeat(201), "format": "ipv4" }), "format ipv4"),
+        (json!({ "type": "integer", "minimum": 1, "maximum": 5 }), "at least 1; at most 5"),
+        (json!({ "type": "number", "exclusiveMinimum": 0, "multipleOf": 5 }), "more than 0; a multiple of 5"),
+        (json!({ "type": "number", "maximum": 0.5, "format": "double" }), "at most 0.5"),
+        (json!({ "type": "integer", "default": 7, "examples": [8, 9] }), "default: 7; example: 8"),
+        (json!({ "type": "string", "default": "", "examples": [] }), ""),
+    ] {
+        let form = json!({ "properties": { "a": schema } });
+        assert_eq!(rows(&form)[0].field.rules, expected, "{schema}");
+    }
 }
 
 /// Bytes of all texts in a form.
-fn size(form: &SchemaForm) -> usize {
-    let of = |field: view::Field| {
-        let widget = match field.widget {
-            Widget::Choice { choices, .. } => choices.iter().map(|it| it.value.len() + it.label.len()).sum(),
-            Widget::Json { schema, .. } => schema.len(),
-            Widget::Constant { value } => value.len(),
-            Widget::Line { .. } | Widget::Lines { .. } => 0,
+fn size(rows: &[Row]) -> usize {
+    let of = |Row { field, .. }: &Row| {
+        let input = match &field.input {
+            Input::Choice(choices) => {
+                choices.iter().map(|it| it.to_string().len() + label(it).len()).sum::<usize>()
+            }
+            Input::Json(schema) => schema.len(),
+            Input::Line { .. } | Input::Lines => 0,
         };
-        field.name.len()
-            + field.title.len()
-            + field.rules.len()
-            + widget
-            + field.description.map_or(0, |it| it.len())
+        let description = field.description.as_ref().map_or(0, String::len);
+        field.name().len() + field.title.len() + field.rules.len() + input + description
     };
-    fields(form).into_iter().map(of).sum()
+    rows.iter().map(of).sum()
 }
 
 #[test]
@@ -279,13 +281,8 @@ fn a_form_is_bounded_whatever_its_schema() {
         json!({ "type": "object", "properties": { "k".repeat(100_000): { "const": "c".repeat(1_000_000) } } }),
         json!({ "type": "object", "properties": { "a": { "$ref": "#/properties/a" }, "b": { "$ref": "#/x/y" } } }),
     ] {
-        let form = SchemaForm::of(&schema);
-        assert!(
-            fields(&form).len() <= 200 && size(&form) < 1 << 20,
-            "{}: {}",
-            fields(&form).len(),
-            size(&form)
-        );
+        let rows = rows(&schema);
+        assert!(rows.len() <= 200 && size(&rows) < 1 << 20, "{}: {}", rows.len(), size(&rows));
     }
 }
 
@@ -295,7 +292,7 @@ fn a_long_enumeration_of_texts_is_typed() {
     let schema = json!({ "type": "object", "properties": { "a": { "type": "string", "enum": long } } });
     let form = SchemaForm::of(&schema);
 
-    assert_eq!(fields(&form)[0].rules, "one of a long list");
+    assert_eq!(form.fields[0].rules, "one of a long list");
     let sent = Form::of(vec![("/a".to_owned(), "choice 7".to_owned())]);
     assert_eq!(Value::Object(form.arguments(&sent).expect("it fits")), json!({ "a": "choice 7" }));
 }
