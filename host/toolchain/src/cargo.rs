@@ -9,7 +9,7 @@ use std::{env, io};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-use super::recipe::{Recipe, TARGET};
+use super::recipe::Recipe;
 use super::{BuildOptions, Step, ToolchainError};
 
 /// Interval of progress lines while cargo prints nothing.
@@ -34,7 +34,7 @@ pub(super) async fn compile(
     let mut command = recipe.cargo(root);
     command
         .args(["build", "--release", "--lib", "--color=never", "--message-format=json-render-diagnostics"])
-        .args(["--target", TARGET])
+        .args(["--target", recipe.target])
         .arg("--target-dir")
         .arg(target_directory)
         .args(packages.iter().flat_map(|package| ["--package", package]))

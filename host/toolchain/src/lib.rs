@@ -1,7 +1,10 @@
 //! Builds components from toolkit sources: TypeScript with the builder of its SDK, Rust with a WebAssembly
 //! compiler that is installed on the machine.
 //!
-//! Rust is compiled for rustup's target `wasm32-wasip2`, of which cargo's output is the component.
+//! For Rust, two targets of rustup are tried in this order:
+//!
+//! 1. `wasm32-wasip2`: cargo's output is the component;
+//! 2. `wasm32-wasip1`: cargo's output is a core module, which is converted to a component.
 //!
 //! Compiler output goes to `target-guests` at the root of the crate's workspace unless
 //! [`BuildOptions`] says otherwise. It is separate from `target` because a build for WebAssembly
@@ -26,7 +29,7 @@ use std::{fmt, io};
 pub use self::typescript::{BuiltToolkit, build_typescript, is_typescript, serve_typescript};
 
 use self::package::{Package, Workspace};
-use self::recipe::{Recipe, TARGET};
+use self::recipe::Recipe;
 
 /// Folder for WebAssembly compiler output, at a workspace's root.
 pub const TARGET_DIRECTORY: &str = "target-guests";
@@ -163,7 +166,7 @@ pub enum ToolchainError {
         /// Problem with the settings.
         reason: String,
     },
-    /// The target is not installed.
+    /// Neither target is installed.
     #[error(
         "no compiler for WebAssembly was found: install Rust with rustup, and run rustup target add wasm32-wasip2"
     )]
@@ -214,6 +217,14 @@ pub enum ToolchainError {
         /// Problem with the output.
         reason: String,
     },
+    /// The core module could not be converted to a component.
+    #[error("{} failed for {package}: {reason}", Step::Component)]
+    Component {
+        /// Name of the package.
+        package: String,
+        /// Error of the encoder, with its causes.
+        reason: String,
+    },
     /// A file could not be read or written.
     #[error("could not access {}: {reason}", path.display())]
     File {
@@ -231,7 +242,7 @@ pub enum Step {
     Manifest,
     /// Compiling to WebAssembly.
     Compile,
-    /// Making a component of a bundle of TypeScript.
+    /// Converting a core module to a component.
     Component,
     /// Generating tools from an OpenAPI document.
     OpenApi,
@@ -259,7 +270,7 @@ async fn build(
 
     let mut built = Vec::with_capacity(packages.len());
     for (package, module) in packages.iter().zip(modules) {
-        let component = component::place(&package.name, &module, &target_directory).await?;
+        let component = component::make(&package.name, &module, &target_directory).await?;
         progress(&format!("Built {} ({} KiB)", component.path.display(), component.bytes.len() / 1024));
         built.push(component);
     }
@@ -283,7 +294,7 @@ async fn compile(
     let target_directory =
         options.target_directory.clone().unwrap_or_else(|| workspace.root.join(TARGET_DIRECTORY));
 
-    progress(&format!("Building with the installed target {TARGET}"));
+    progress(&format!("Building with the installed target {}", recipe.target));
     let mut modules = HashMap::new();
     for (stack_bytes, names) in by_stack {
         let root = &workspace.root;

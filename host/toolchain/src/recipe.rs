@@ -8,8 +8,8 @@ use tokio::process::Command;
 
 use super::ToolchainError;
 
-/// Target of rustup that is compiled for.
-pub(super) const TARGET: &str = "wasm32-wasip2";
+/// Targets that can be compiled for, best first.
+const TARGETS: [&str; 2] = ["wasm32-wasip2", "wasm32-wasip1"];
 
 /// Time limit for `rustc` to print its sysroot; a slower compiler is ignored. Rustup's proxy for `rustc` may
 /// try to download a toolchain first.
@@ -18,6 +18,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Instructions to compile for WebAssembly.
 #[derive(Debug)]
 pub(super) struct Recipe {
+    /// Value of `--target`.
+    pub(super) target: &'static str,
     /// Additional environment variables.
     pub(super) environment: &'static [(&'static str, &'static str)],
 }
@@ -36,15 +38,15 @@ impl Recipe {
     }
 }
 
-/// Finds the target for a crate in `directory`, respecting its `rust-toolchain.toml`.
+/// Finds the first usable target for a crate in `directory`, respecting its `rust-toolchain.toml`.
 pub(super) async fn find(directory: &Path) -> Result<Recipe, ToolchainError> {
     installed(sysroot(directory).await.as_deref())
 }
 
 fn installed(sysroot: Option<&Path>) -> Result<Recipe, ToolchainError> {
-    let libraries = sysroot.map(|sysroot| sysroot.join("lib/rustlib").join(TARGET).join("lib"));
-    let is_there = libraries.is_some_and(|libraries| libraries.is_dir());
-    if is_there { Ok(Recipe { environment: &[] }) } else { Err(ToolchainError::NoCompiler) }
+    let libraries = sysroot.ok_or(ToolchainError::NoCompiler)?.join("lib/rustlib");
+    let target = TARGETS.into_iter().find(|target| libraries.join(target).join("lib").is_dir());
+    Ok(Recipe { target: target.ok_or(ToolchainError::NoCompiler)?, environment: &[] })
 }
 
 /// Returns the sysroot of the first `rustc` on `PATH`, if there is one.
@@ -62,19 +64,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_that_is_missing_is_named_in_one_sentence() {
+    fn the_first_target_is_taken_and_a_missing_one_is_named_in_one_sentence() {
         let sysroot = tempfile::tempdir().expect("a scratch directory");
+        let found = || installed(Some(sysroot.path()));
 
-        for nothing in [installed(None), installed(Some(sysroot.path()))] {
+        for nothing in [installed(None), found()] {
             let error = nothing.expect_err("there is no target").to_string();
             assert!(
                 error.ends_with("rustup target add wasm32-wasip2") && error.lines().count() == 1,
                 "{error}"
             );
         }
-
-        let libraries = sysroot.path().join("lib/rustlib").join(TARGET).join("lib");
-        std::fs::create_dir_all(libraries).expect("a scratch directory");
-        assert!(installed(Some(sysroot.path())).is_ok());
+        for target in TARGETS.into_iter().rev() {
+            let libraries = sysroot.path().join("lib/rustlib").join(target).join("lib");
+            std::fs::create_dir_all(libraries).expect("a scratch directory");
+            assert_eq!(found().expect("it is there").target, target);
+        }
     }
 }
