@@ -1,20 +1,25 @@
 //! Builds components from toolkit sources: TypeScript with the builder of its SDK, Rust with a WebAssembly
 //! compiler that is installed on the machine.
 //!
-//! For Rust, two targets of rustup are tried in this order:
+//! For Rust, three compilers are tried in this order:
 //!
-//! 1. `wasm32-wasip2`: cargo's output is the component;
-//! 2. `wasm32-wasip1`: cargo's output is a core module, which is converted to a component.
+//! 1. rustup's target `wasm32-wasip2`: cargo's output is the component;
+//! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which is converted to a component;
+//! 3. Debian's compiler and its sources of the standard library (`rustc-web`, `cargo-web`,
+//!    `rust-web-src`, `wasi-libc`): as 2, and the standard library is compiled first, once.
 //!
 //! Compiler output goes to `target-guests` at the root of the crate's workspace unless
 //! [`BuildOptions`] says otherwise. It is separate from `target` because a build for WebAssembly
-//! would otherwise wait for every other cargo in that workspace. Components are written to its folder `components`, one per
+//! would otherwise wait for every other cargo in that workspace, and because the standard library
+//! in it then survives a `cargo clean`. Components are written to its folder `components`, one per
 //! package: `target-guests/components/PACKAGE.wasm`.
 //!
 //! Invariant: nothing here validates the toolkit. The deploy does.
 
 mod cargo;
 mod component;
+mod debian;
+mod linker;
 pub mod openapi;
 mod package;
 mod recipe;
@@ -116,7 +121,7 @@ pub async fn build_modules(
     progress: impl Fn(&str),
 ) -> Result<Vec<PathBuf>, ToolchainError> {
     let mut recipe = recipe::find(root).await?;
-    recipe.environment = &SIZE_PROFILE;
+    recipe.environment.extend(SIZE_PROFILE.map(|(variable, value)| (variable, value.into())));
     let workspace = package::read(root, &recipe).await?;
     let packages: Vec<_> =
         packages.iter().map(|name| workspace.package_named(name)).collect::<Result<_, _>>()?;
@@ -166,11 +171,21 @@ pub enum ToolchainError {
         /// Problem with the settings.
         reason: String,
     },
-    /// Neither target is installed.
+    /// None of the three compilers is installed; the text says what to install.
+    #[error("no compiler for WebAssembly was found: {install}")]
+    NoCompiler {
+        /// Commands that install a compiler.
+        install: String,
+    },
+    /// The compiler is installed, but no linker.
     #[error(
-        "no compiler for WebAssembly was found: install Rust with rustup, and run rustup target add wasm32-wasip2"
+        "no linker for WebAssembly was found: run apt-get install -y --no-install-recommends {package}, \
+         or install Rust with rustup, which brings one"
     )]
-    NoCompiler,
+    NoLinker {
+        /// The Debian package to install.
+        package: &'static str,
+    },
     /// A program could not be started or read.
     #[error("{step} failed: could not run {}: {reason}", program.display())]
     Run {
@@ -294,7 +309,7 @@ async fn compile(
     let target_directory =
         options.target_directory.clone().unwrap_or_else(|| workspace.root.join(TARGET_DIRECTORY));
 
-    progress(&format!("Building with the installed target {}", recipe.target));
+    progress(&format!("Building with {}", recipe.summary));
     let mut modules = HashMap::new();
     for (stack_bytes, names) in by_stack {
         let root = &workspace.root;

@@ -1,52 +1,80 @@
 //! Finds an installed compiler for WebAssembly.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::process::Command;
 
-use super::ToolchainError;
-
-/// Targets that can be compiled for, best first.
-const TARGETS: [&str; 2] = ["wasm32-wasip2", "wasm32-wasip1"];
+use super::{ToolchainError, debian};
 
 /// Time limit for `rustc` to print its sysroot; a slower compiler is ignored. Rustup's proxy for `rustc` may
 /// try to download a toolchain first.
 const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Instructions to compile for WebAssembly.
+/// Instructions to compile for WebAssembly with one compiler.
 #[derive(Debug)]
 pub(super) struct Recipe {
+    /// Path of cargo.
+    pub(super) cargo: PathBuf,
     /// Value of `--target`.
     pub(super) target: &'static str,
+    /// Additional arguments.
+    pub(super) arguments: &'static [&'static str],
     /// Additional environment variables.
-    pub(super) environment: &'static [(&'static str, &'static str)],
+    pub(super) environment: Vec<(&'static str, OsString)>,
+    /// Additional flags for rustc.
+    pub(super) rustflags: Vec<String>,
+    /// Environment variables to remove.
+    pub(super) removed_variables: &'static [&'static str],
+    /// Description, shown after "Building with".
+    pub(super) summary: String,
 }
 
 impl Recipe {
+    fn of_installed_target(target: &'static str) -> Self {
+        Self {
+            cargo: PathBuf::from("cargo"),
+            target,
+            arguments: &[],
+            environment: Vec::new(),
+            rustflags: Vec::new(),
+            removed_variables: &[],
+            summary: format!("the installed target {target}"),
+        }
+    }
+
     /// Returns a command that runs cargo in `directory`, without a subcommand.
     pub(super) fn cargo(&self, directory: &Path) -> Command {
-        let mut command = Command::new("cargo");
+        let mut command = Command::new(&self.cargo);
         command.current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);
-        // Flags for native builds (`-Ctarget-cpu=native`, clippy's wrapper) do not fit WebAssembly.
+        // Flags for native builds (`-Ctarget-cpu=native`, clippy's wrapper) do not fit WebAssembly, and
+        // would silently override those of the recipe.
         for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"] {
             command.env_remove(variable);
         }
-        command.envs(self.environment.iter().copied());
+        for variable in self.removed_variables {
+            command.env_remove(variable);
+        }
+        for (variable, value) in &self.environment {
+            command.env(variable, value);
+        }
         command
     }
 }
 
-/// Finds the first usable target for a crate in `directory`, respecting its `rust-toolchain.toml`.
+/// Finds the first usable compiler for a crate in `directory`, respecting its `rust-toolchain.toml`.
 pub(super) async fn find(directory: &Path) -> Result<Recipe, ToolchainError> {
-    installed(sysroot(directory).await.as_deref())
-}
+    let sysroot = sysroot(directory).await;
+    let installed = ["wasm32-wasip2", "wasm32-wasip1"]
+        .into_iter()
+        .find(|target| sysroot.as_deref().is_some_and(|sysroot| has_target(sysroot, target)));
 
-fn installed(sysroot: Option<&Path>) -> Result<Recipe, ToolchainError> {
-    let libraries = sysroot.ok_or(ToolchainError::NoCompiler)?.join("lib/rustlib");
-    let target = TARGETS.into_iter().find(|target| libraries.join(target).join("lib").is_dir());
-    Ok(Recipe { target: target.ok_or(ToolchainError::NoCompiler)?, environment: &[] })
+    match installed {
+        Some(target) => Ok(Recipe::of_installed_target(target)),
+        None => debian::recipe(Path::new("/"), sysroot.as_deref()),
+    }
 }
 
 /// Returns the sysroot of the first `rustc` on `PATH`, if there is one.
@@ -59,26 +87,6 @@ async fn sysroot(directory: &Path) -> Option<PathBuf> {
     output.status.success().then(|| PathBuf::from(path.trim_end()))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_target_is_taken_and_a_missing_one_is_named_in_one_sentence() {
-        let sysroot = tempfile::tempdir().expect("a scratch directory");
-        let found = || installed(Some(sysroot.path()));
-
-        for nothing in [installed(None), found()] {
-            let error = nothing.expect_err("there is no target").to_string();
-            assert!(
-                error.ends_with("rustup target add wasm32-wasip2") && error.lines().count() == 1,
-                "{error}"
-            );
-        }
-        for target in TARGETS.into_iter().rev() {
-            let libraries = sysroot.path().join("lib/rustlib").join(target).join("lib");
-            std::fs::create_dir_all(libraries).expect("a scratch directory");
-            assert_eq!(found().expect("it is there").target, target);
-        }
-    }
+fn has_target(sysroot: &Path, target: &str) -> bool {
+    sysroot.join("lib/rustlib").join(target).join("lib").is_dir()
 }
