@@ -65,7 +65,7 @@ impl Library {
             embedder: embedder.clone(),
             search_memory: memory,
             search_files: min_chunks.map(files),
-            ..Options::default()
+            ..Options::with_workers(Workers::start("worker", take_a_share).expect("there are threads"))
         };
         let egress = Egress::new(EgressSettings::default());
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
