@@ -589,7 +589,7 @@ CREATE TABLE browser_session_grants (
 -- Sessions whose refresh token a process is using: a provider accepts each once.
 CREATE TABLE session_renewals (
     digest     BYTEA PRIMARY KEY REFERENCES browser_session_grants (digest) ON DELETE CASCADE,
-    -- By the database's clock.
+    -- By the clock of that process.
     claimed_at BIGINT NOT NULL
 );
 

@@ -10,9 +10,9 @@ use super::store::GrantRow;
 use super::{BrowserSession, BrowserSessions, new_session};
 use crate::Groups;
 
-/// Time after which a claimed renewal may be claimed again, as its process must have ended: longer than all
-/// requests to the provider that a renewal sends.
-const RENEWAL_LEASE: Duration = Duration::from_mins(1);
+/// Time after which a claimed renewal may be claimed again, as its process must have ended: all requests to the
+/// provider that a renewal sends take less than a minute, and clocks of processes may differ by another one.
+const RENEWAL_LEASE: Duration = Duration::from_mins(2);
 
 /// The grant of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +64,8 @@ impl BrowserSessions {
     /// task has claimed it, or the session has ended.
     pub(crate) async fn claim_renewal(&self, session: &BrowserSession) -> kitbag_database::Result<bool> {
         let Ok(digest) = hex::decode(&session.id) else { return Ok(false) };
-        let lease = i64::try_from(RENEWAL_LEASE.as_millis()).unwrap_or(i64::MAX);
-        self.store.claim_renewal(&digest, lease).await
+        let now = Timestamp::now();
+        self.store.claim_renewal(&digest, now.as_millisecond(), (now - RENEWAL_LEASE).as_millisecond()).await
     }
 
     /// Releases a claimed renewal.
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((claim().await, claim().await), (true, false), "one at a time");
         sessions.release_renewal(&session).await.expect("it is written");
         assert!(claim().await);
-        database.execute("UPDATE session_renewals SET claimed_at = claimed_at - 60001").await;
+        database.execute("UPDATE session_renewals SET claimed_at = claimed_at - 120001").await;
         assert_eq!((claim().await, claim().await), (true, false), "its process has ended");
 
         assert!(sessions.replace_grant(&session, second.clone()).await.expect("it is written"));

@@ -57,20 +57,22 @@ impl Store {
         Ok(replaced > 0)
     }
 
-    /// Claims the renewal of a grant. Returns `false` if it was claimed less than `lease` milliseconds ago and not
+    /// Claims the renewal of a grant at the time `now`. Returns `false` if it was claimed after `ended` and not
     /// released, or if the session no longer exists.
     pub(in crate::browser_sessions) async fn claim_renewal(
         &self,
         digest: &[u8],
-        lease: i64,
+        now: i64,
+        ended: i64,
     ) -> kitbag_database::Result<bool> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
         let claimed = sql("INSERT INTO session_renewals (digest, claimed_at)
-             SELECT digest, clock_millis() FROM browser_session_grants WHERE digest = $1
+             SELECT digest, $1 FROM browser_session_grants WHERE digest = $2
              ON CONFLICT (digest) DO UPDATE SET claimed_at = excluded.claimed_at
-             WHERE session_renewals.claimed_at < excluded.claimed_at - $2")
+             WHERE session_renewals.claimed_at < $3")
+        .bind(now)
         .bind(digest)
-        .bind(lease)
+        .bind(ended)
         .execute(&mut transaction)
         .await?;
         transaction.commit().await?;

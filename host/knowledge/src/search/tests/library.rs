@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use kitbag_base::tasks::take_a_share;
+use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::peers::{Process, Profile};
 use kitbag_files::objects::Objects;
