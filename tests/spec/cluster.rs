@@ -10,6 +10,7 @@ mod jobs;
 mod joining;
 mod link;
 mod members;
+mod once;
 
 use link::Link;
-use members::{Cluster, Files, Member, bucket_server};
+use members::{Cluster, Files, Member, OPERATOR, bucket_server};

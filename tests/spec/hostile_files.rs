@@ -101,6 +101,54 @@ async fn odd_files_are_read_as_what_they_are() {
     assert!(stored.text().ends_with("beyond 4 MiB, is not indexed.]"));
 }
 
+/// Header of a mail, up to the field that says what it contains.
+const MAIL: &str = "From: ana@a.example\r\nTo: ben@b.example\r\nSubject: tides\r\n";
+
+/// A mail whose parts stand in each other, `depth` deep.
+fn nested_parts(depth: usize) -> String {
+    let mut mail = MAIL.to_owned();
+    for level in 0..depth {
+        write!(mail, "Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n").expect("room");
+    }
+    mail + "Content-Type: text/plain\r\n\r\nthe bottom\r\n"
+}
+
+/// A mail of `count` parts, each with this header and body.
+fn many_parts(count: usize, part: &str) -> String {
+    let part = format!("--b\r\n{part}\r\n");
+    format!("{MAIL}Content-Type: multipart/mixed; boundary=b\r\n\r\n{}--b--\r\n", part.repeat(count))
+}
+
+#[tokio::test]
+async fn mails_of_any_depth_and_number_of_parts_are_read_or_refused() {
+    let files = Files::start().await;
+    let (kitbag, ana) = probe(|settings| {
+        capturing(settings);
+        settings.extraction_memory = "128MiB".parse().expect("a size");
+    })
+    .await;
+    let within_each_other = format!("{MAIL}Content-Type: message/rfc822\r\n\r\n").repeat(10_000);
+    let words = "=?utf-8?b?w6k=?= ".repeat(100_000);
+
+    for (path, mail, text) in [
+        ("/deep", nested_parts(10_000), "Subject: tides\nFrom: ana@a.example\nTo: ben@b.example"),
+        ("/wide", many_parts(100_000, "\r\nhigh and low"), "high and low"),
+        ("/letters", format!("{within_each_other}{MAIL}\r\nthe bottom"), "Subject: tides"),
+        ("/line", format!("X-Long: {}\r\n{MAIL}\r\nhigh and low", "x".repeat(1 << 20)), "high and low"),
+        ("/fields", format!("{}{MAIL}\r\nhigh and low", "X: x\r\n".repeat(100_000)), "high and low"),
+        ("/words", format!("Subject: {words}\r\nFrom: a@a.example\r\n\r\nhigh and low"), "high and low"),
+    ] {
+        let url = files.put(path, "message/rfc822", mail);
+        ana.ingest_file(&url, json!({})).await;
+        let stored = kitbag.settled(&url).await;
+        assert!(stored.text().contains(text), "{path}: {:.200}", stored.text());
+    }
+    let letter = format!("Content-Type: message/rfc822\r\n\r\n{MAIL}\r\nx");
+    let url = files.put("/full", "message/rfc822", many_parts(100_000, &letter));
+    ana.ingest_file(&url, json!({})).await;
+    kitbag.settled(&url).await.assert_failed("more memory than a file may use (128 MiB)");
+}
+
 #[tokio::test]
 async fn servers_of_files_cannot_hold_or_fill_this_one() {
     let files = Files::start().await;

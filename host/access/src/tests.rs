@@ -199,12 +199,13 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let (metrics, traces) = (Metrics::default(), Traces::default());
+    let workers = Workers::start("worker", take_a_share).expect("there are threads");
     let dispatch = Dispatch::new(
         toolkits.clone(),
         (vault.clone(), user_config.clone()),
         invocations.clone(),
         limits,
-        Workers::start("worker", take_a_share).expect("there are threads"),
+        workers.clone(),
         (metrics, traces),
     );
     let code_runner = CodeRunner::open(path, path.to_owned(), sandbox(), compiler()).await;
@@ -215,7 +216,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         .expect("the folder is ours");
     let process =
         Process::register(database, Profile::of_this_program(""), path).await.expect("it is registered");
-    let options = Options { hints: hints.clone(), ..Options::default() };
+    let options = Options { hints: hints.clone(), ..Options::with_workers(workers) };
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
         database: database.clone(),

@@ -102,6 +102,7 @@ pub(super) const NOT_COPIED: &[(&str, &str)] = &[
     ("passed_answers", "no call waits there"),
     ("cached_values", "toolkits do without them, and they open with the keys of this service alone"),
     ("account_refreshes", "no process renews anything there"),
+    ("session_renewals", "no process renews anything there"),
     (
         "service",
         "the other store of files, the other program, its last start, and settings to which its jobs are adapted then",

@@ -11,6 +11,7 @@ mod authorization;
 mod discovery;
 mod tokens;
 
+use std::fmt;
 use std::time::Duration;
 
 use base64::Engine;
@@ -31,6 +32,8 @@ pub use self::discovery::{AuthorizationServer, DEFAULT_SCOPE, Registration, disc
 pub use self::tokens::{Code, ErrorResponse, Tokens, redeem, refresh, revoke};
 
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
+/// Maximum bytes of a text of another server that a message quotes.
+const MAX_QUOTED_BYTES: usize = 200;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// HTTP client for authorization servers.
@@ -93,12 +96,7 @@ impl Http {
         let answer = self.exchange(Method::GET, url, None, None).await?;
         match answer.status {
             StatusCode::OK => {
-                // `serde` quotes values, which are the server's.
-                let malformed = |error: serde_json::Error| {
-                    let (line, column) = (error.line(), error.column());
-                    ClientError::new(format!("{url} holds something else (line {line}, column {column})"))
-                };
-                serde_json::from_slice(&answer.body).map(Some).map_err(malformed)
+                serde_json::from_slice(&answer.body).map(Some).map_err(|error| malformed(url, &error))
             }
             status if status.is_client_error() => Ok(None),
             status => Err(ClientError::new(format!("{url} answered {status}"))),
@@ -161,6 +159,17 @@ impl Http {
             Err(_) => Err(unreachable(&"it does not answer")),
         }
     }
+}
+
+/// Error about a JSON document, without the values that `serde` quotes: another server has sent them.
+fn malformed(source: &impl fmt::Display, error: &serde_json::Error) -> ClientError {
+    let (line, column) = (error.line(), error.column());
+    ClientError::new(format!("{source} holds something else (line {line}, column {column})"))
+}
+
+/// Beginning of a text of another server, for a message.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_QUOTED_BYTES)]
 }
 
 impl ClientError {
@@ -239,6 +248,32 @@ mod tests {
         let expected = format!("Basic {}", STANDARD.encode("kit+bag:s%3A3+c"));
         assert_eq!((parameters.len(), header), (1, Some(expected)));
         assert!(!format!("{basic:?}").contains("s:3 c"));
+    }
+
+    #[test]
+    fn no_value_of_a_document_that_is_none_and_little_of_a_refusal_is_quoted() {
+        let issuer = "https://id.example";
+        let of_issuer = |document: &str| {
+            AuthorizationServer::of_issuer(issuer, document.as_bytes(), "https://kit.example/mcp".into(), "")
+                .expect_err("no metadata")
+                .to_string()
+        };
+        let long = "canary".repeat(1000);
+
+        assert_eq!(
+            of_issuer(r#"{"issuer": {"canary": 1}}"#),
+            "the metadata of https://id.example holds something else (line 1, column 11)"
+        );
+        let other = format!(
+            r#"{{"issuer":"{long}","authorization_endpoint":"https://id.example/a","token_endpoint":"https://id.example/t"}}"#
+        );
+        let other = of_issuer(&other);
+        assert!(other.contains("is about another issuer, \"canary") && other.len() < 400, "{other}");
+        let body = format!(r#"{{"error":"invalid_grant","error_description":"{long}"}}"#);
+        let refusal =
+            ErrorResponse::of(&WholeResponse { status: StatusCode::BAD_REQUEST, body: body.into() });
+        let refusal = refusal.to_string();
+        assert!(refusal.starts_with("invalid_grant (canary") && refusal.len() < 300, "{refusal}");
     }
 
     #[test]

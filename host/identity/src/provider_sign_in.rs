@@ -9,8 +9,9 @@
 //!   configured issuer (RFC 9207);
 //! - a session does not outlive the provider's grant: once its access token has expired, it is renewed before
 //!   its next use, and ends if the provider refuses;
-//! - a refresh token is never used by two requests at once, and its successor is stored before anything else
-//!   happens.
+//! - a sign-in begins one session, on whichever process;
+//! - a refresh token is never used by two requests at once, on however many processes, and its successor is
+//!   stored before anything else happens.
 
 mod attempts;
 mod client;
@@ -28,7 +29,7 @@ use kitbag_net::egress::Egress;
 use kitbag_vault::Vault;
 use secrecy::SecretString;
 use thiserror::Error;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 use url::Url;
 
 use self::attempts::Attempts;
@@ -195,7 +196,7 @@ impl ProviderSignIn {
         let code = response.map_err(|error| ProviderError::Refused(error.message))?;
         self.attempts.spend(&pending.state)?;
         let _turn = self.attempts.turn(address).await?;
-        let token = self.redeem(&server, &code, &pending.verifier, agent).await?;
+        let token = self.redeem(&server, &code, &pending, agent).await?;
         Ok(Arrival { token, to: pending.to })
     }
 
@@ -203,13 +204,14 @@ impl ProviderSignIn {
         &self,
         server: &AuthorizationServer,
         code: &str,
-        verifier: &str,
+        pending: &Pending,
         agent: &str,
     ) -> Result<SecretString, ProviderError> {
         const NO_SUCCESS: &str = "The provider did not complete the sign-in.";
         const NO_TOKEN: &str = "The provider has issued a token that is not one for this server.";
 
         let client = self.client(server).await?;
+        let verifier = &pending.verifier;
         let code = Code { client: &client, redirect_uri: &self.redirect_uri, verifier, value: code };
         let tokens = redeem(&self.http, server, &code).await.map_err(|cause| {
             warn!(%cause, "a sign-in was not completed");
@@ -224,6 +226,14 @@ impl ProviderSignIn {
                 }
             }
         })?;
+        // Among all processes; recorded only now, so that nobody fills the table without the provider.
+        let once = self.vault.spend(&pending.once()).await.map_err(|cause| {
+            error!(%cause, "a sign-in was not completed");
+            ProviderError::Unavailable
+        })?;
+        if !once {
+            return Err(ProviderError::NotPending);
+        }
         let granted = (time(expires), caller.groups.clone());
         let seal = |id: &str| self.grant(id, granted, tokens.refresh_token.as_ref());
         let token = self.sessions.begin_granted(&caller.user_id, agent, seal).await?;

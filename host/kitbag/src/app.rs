@@ -112,7 +112,9 @@ impl App {
         let capture =
             capture(settings, artifacts, background.clone(), compiler.clone(), egress.clone()).await?;
         let hints = Hints::start(&database);
-        let options = knowledge_options(settings, embedder(settings, &egress).await?, disk.clone(), &hints);
+        let workers = Workers::start("large-work", take_a_share).map_err(StartError::Threads)?;
+        let embedder = embedder(settings, &egress).await?;
+        let options = knowledge_options(settings, embedder, disk.clone(), &hints, workers.clone());
         let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
         let job_settings = Knowledge::job_settings(&capture, &options);
         let process = join(settings, &database, &vault, &job_settings).await?;
@@ -124,7 +126,6 @@ impl App {
             .with_knowledge(knowledge.clone())
             .with_accounts(accounts.clone())
             .with_cache(cache.clone());
-        let workers = Workers::start("large-work", take_a_share).map_err(StartError::Threads)?;
         let request_shares = request_shares(settings, workers.clone());
         let memory = memory_for_calls(settings, request_shares.memory())?;
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());

@@ -57,7 +57,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use kitbag_base::disk::{Disk, DiskFull};
-use kitbag_base::tasks::{off_thread, run_on, to_its_end};
+use kitbag_base::tasks::{run_on, to_its_end};
+use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::peers::{Hints, Process};
 use kitbag_manifest::Problems;
@@ -97,9 +98,6 @@ const STORAGE_FAILED: KnowledgeError =
 /// Largest number of attempts to store a batch whose file was deleted before its document referred to it.
 const MAX_PUTS: usize = 10;
 
-/// Batches with more text than this, in bytes, are validated off the threads that serve requests.
-const MIN_BYTES_OFF_THREAD: usize = 64 << 10;
-
 /// Knowledge base of all users. Clones share their state.
 #[derive(Clone)]
 pub struct Knowledge(Arc<Parts>);
@@ -112,6 +110,7 @@ struct Parts {
     jobs: Jobs,
     uploads: Uploads,
     disk: Disk,
+    workers: Workers,
     /// Runtime of the server. Guests call from threads that may wait long for a processor; running database
     /// work here keeps connections from waiting with them.
     runtime: Handle,
@@ -136,10 +135,13 @@ pub struct Options {
     pub disk: Disk,
     /// Channel that tells other processes about new jobs.
     pub hints: Hints,
+    /// The threads that process a user's large data.
+    pub workers: Workers,
 }
 
-impl Default for Options {
-    fn default() -> Self {
+impl Options {
+    /// Returns the default settings, with `workers`.
+    pub fn with_workers(workers: Workers) -> Self {
         Self {
             embedder: None,
             search_memory: 512 << 20,
@@ -149,6 +151,7 @@ impl Default for Options {
             uploads_per_minute: NonZeroU32::MAX,
             disk: Disk::unwatched(),
             hints: Hints::off(),
+            workers,
         }
     }
 }
@@ -196,8 +199,17 @@ impl Knowledge {
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
-        let Options { embedder, search_memory, search_files, jobs, quota, uploads_per_minute, disk, hints } =
-            options;
+        let Options {
+            embedder,
+            search_memory,
+            search_files,
+            jobs,
+            quota,
+            uploads_per_minute,
+            disk,
+            hints,
+            workers,
+        } = options;
         let store = Store::new(database).with_quota(quota);
         // Before the first job changes anything.
         let keeper = match search_files {
@@ -213,13 +225,18 @@ impl Knowledge {
         let jobs = Box::pin(jobs).await?;
         let uploads = Uploads::new(uploads_per_minute);
         let runtime = Handle::current();
-        Ok(Self(Arc::new(Parts { capture, embedder, store, search, jobs, uploads, disk, runtime })))
+        Ok(Self(Arc::new(Parts { capture, embedder, store, search, jobs, uploads, disk, workers, runtime })))
     }
 
     /// Stops background jobs; they resume at the next start.
     pub async fn close(&self) {
         self.0.jobs.stop().await;
         self.0.search.close().await;
+    }
+
+    /// The threads that process a user's large data.
+    pub fn workers(&self) -> &Workers {
+        &self.0.workers
     }
 
     /// Stores documents, all or none, and returns once they are durable.
@@ -242,7 +259,7 @@ impl Knowledge {
         let size: usize = documents.iter().filter_map(|it| it.text.as_ref()).map(String::len).sum();
         let _room = self.0.disk.reserve(size as u64)?;
         let check = move || validate(documents).map(Batch::new);
-        let batch = if size > MIN_BYTES_OFF_THREAD { off_thread(check).await } else { check() };
+        let batch = self.0.workers.run(&origin.user_id, size, check).await;
         self.store(origin, batch.map_err(KnowledgeError::Invalid)?, None).await
     }
 

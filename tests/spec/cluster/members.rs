@@ -228,6 +228,15 @@ impl Member {
         (answer.status.as_u16(), answer.json())
     }
 
+    /// Client of this process, without a token.
+    pub(super) fn http(&self) -> Http {
+        self.http.clone()
+    }
+
+    pub(super) fn base_url(&self) -> &Url {
+        &self.base_url
+    }
+
     pub(super) fn data(&self) -> &Path {
         self.server.data()
     }

@@ -14,7 +14,7 @@ use kitbag::settings::Settings;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 use super::signer::now;
 use super::{Kitbag, Signer, User, Visitor};
@@ -110,6 +110,16 @@ impl ScriptedProvider {
         .await
     }
 
+    pub(crate) fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Access token of `user` for the server at `base_url`.
+    pub(crate) fn token(&self, base_url: &Url, user: &str) -> String {
+        let signer = &self.shared.signer;
+        signer.sign(&signer.header("at+jwt"), &signer.claims_for(base_url, user))
+    }
+
     /// Query of the authorization response for a sign-in of `user` with this state.
     pub(crate) fn response(&self, user: &str, state: &str) -> String {
         form_urlencoded::Serializer::new(String::new())
@@ -131,8 +141,7 @@ impl ScriptedProvider {
 
     /// A user with an access token.
     pub(crate) fn as_user(&self, kitbag: &Kitbag, user: &str) -> User {
-        let signer = &self.shared.signer;
-        kitbag.with_token(&signer.sign(&signer.header("at+jwt"), &signer.access_claims(kitbag, user)))
+        kitbag.with_token(&self.token(kitbag.base_url(), user))
     }
 
     pub(crate) fn set_refresh(&self, refresh: Refresh) {

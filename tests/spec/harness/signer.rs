@@ -9,6 +9,7 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPai
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
+use url::Url;
 
 use super::Kitbag;
 
@@ -52,8 +53,13 @@ impl Signer {
 
     /// Claims of an OAuth access token of `user` for `kitbag`.
     pub(crate) fn access_claims(&self, kitbag: &Kitbag, user: &str) -> Value {
+        self.claims_for(kitbag.base_url(), user)
+    }
+
+    /// Like [`Self::access_claims`], for the server at `base_url`.
+    pub(crate) fn claims_for(&self, base_url: &Url, user: &str) -> Value {
         json!({
-            "iss": self.issuer, "aud": format!("{}mcp", kitbag.base_url()), "sub": user,
+            "iss": self.issuer, "aud": format!("{base_url}mcp"), "sub": user,
             "client_id": "assistant", "iat": now(), "exp": now() + 300, "jti": "1",
         })
     }

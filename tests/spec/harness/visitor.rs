@@ -19,7 +19,8 @@ impl Visitor {
         Self::with_http(kitbag.anonymous())
     }
 
-    fn with_http(http: Http) -> Self {
+    /// Like [`Self::new`], with this client.
+    pub(crate) fn with_http(http: Http) -> Self {
         let headers = vec![("sec-fetch-site", "same-origin"), ("user-agent", "Test Browser")];
         Self { http, cookie: None, headers }
     }
@@ -46,7 +47,12 @@ impl Visitor {
 
     /// Starts a sign-in with the provider; returns the browser and the `state` of the authorization request.
     pub(crate) async fn begin_sign_in(kitbag: &Kitbag, to: &str) -> (Self, String) {
-        let mut visitor = Self::new(kitbag);
+        Self::new(kitbag).begins_sign_in(to).await
+    }
+
+    /// Like [`Self::begin_sign_in`], in this browser.
+    pub(crate) async fn begins_sign_in(self, to: &str) -> (Self, String) {
+        let mut visitor = self;
         let sent = visitor.get(&format!("/ui/signin?to={to}")).await.assert_status(303);
         visitor.keep_cookie(&sent);
         let page: Url = sent.header("location").expect("a page").parse().expect("a URL");
@@ -62,6 +68,13 @@ impl Visitor {
     /// Copies the browser, replacing the headers that a page of the server would send.
     pub(crate) fn sending(&self, headers: &[(&'static str, &'static str)]) -> Self {
         Self { http: self.http.clone(), cookie: self.cookie.clone(), headers: headers.to_vec() }
+    }
+
+    /// The same browser at another process of the service. Without TLS, the name of a cookie has the port.
+    pub(crate) fn through(&self, http: Http) -> Self {
+        let name = |http: &Http| format!("kitbag-{}", http.url("/").port().expect("a port"));
+        let cookie = self.cookie.as_ref().map(|cookie| cookie.replace(&name(&self.http), &name(&http)));
+        Self { http, cookie, headers: self.headers.clone() }
     }
 
     /// Session cookie as `name=value`.

@@ -586,6 +586,13 @@ CREATE TABLE browser_session_grants (
     refresh_token BYTEA
 );
 
+-- Sessions whose refresh token a process is using: a provider accepts each once.
+CREATE TABLE session_renewals (
+    digest     BYTEA PRIMARY KEY REFERENCES browser_session_grants (digest) ON DELETE CASCADE,
+    -- By the clock of that process.
+    claimed_at BIGINT NOT NULL
+);
+
 -- Clients that this server has registered for its pages (RFC 7591).
 CREATE TABLE web_clients (
     issuer        TEXT COLLATE "C" NOT NULL,

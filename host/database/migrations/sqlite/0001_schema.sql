@@ -590,6 +590,13 @@ CREATE TABLE browser_session_grants (
     refresh_token BLOB
 ) STRICT;
 
+-- Sessions whose refresh token a process is using: a provider accepts each once.
+CREATE TABLE session_renewals (
+    digest     BLOB PRIMARY KEY REFERENCES browser_session_grants (digest) ON DELETE CASCADE,
+    -- By the clock of that process.
+    claimed_at INTEGER NOT NULL
+) STRICT;
+
 -- Clients that this server has registered for its pages (RFC 7591).
 CREATE TABLE web_clients (
     issuer        TEXT NOT NULL,

@@ -1,5 +1,7 @@
 //! Grants of an external provider for sessions: expiry, groups and refresh token.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use kitbag_vault::SealedValue;
 use secrecy::SecretString;
@@ -7,6 +9,10 @@ use secrecy::SecretString;
 use super::store::GrantRow;
 use super::{BrowserSession, BrowserSessions, new_session};
 use crate::Groups;
+
+/// Time after which a claimed renewal may be claimed again, as its process must have ended: all requests to the
+/// provider that a renewal sends take less than a minute, and clocks of processes may differ by another one.
+const RENEWAL_LEASE: Duration = Duration::from_mins(2);
 
 /// The grant of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +58,20 @@ impl BrowserSessions {
     ) -> kitbag_database::Result<bool> {
         let Ok(digest) = hex::decode(&session.id) else { return Ok(false) };
         self.store.replace_grant(&grant.row(digest)).await
+    }
+
+    /// Claims the renewal of a session's grant for [`RENEWAL_LEASE`]. Returns `false` if another process or
+    /// task has claimed it, or the session has ended.
+    pub(crate) async fn claim_renewal(&self, session: &BrowserSession) -> kitbag_database::Result<bool> {
+        let Ok(digest) = hex::decode(&session.id) else { return Ok(false) };
+        let now = Timestamp::now();
+        self.store.claim_renewal(&digest, now.as_millisecond(), (now - RENEWAL_LEASE).as_millisecond()).await
+    }
+
+    /// Releases a claimed renewal.
+    pub(crate) async fn release_renewal(&self, session: &BrowserSession) -> kitbag_database::Result<()> {
+        let Ok(digest) = hex::decode(&session.id) else { return Ok(()) };
+        self.store.release_renewal(&digest).await
     }
 }
 
@@ -112,11 +132,19 @@ mod tests {
         assert_eq!(of_ana, [(session.id.clone(), first)]);
         assert!(sessions.grants_of_user("ben").await.expect("they are read").is_empty());
 
+        let claim = async || sessions.claim_renewal(&session).await.expect("it is written");
+        assert_eq!((claim().await, claim().await), (true, false), "one at a time");
+        sessions.release_renewal(&session).await.expect("it is written");
+        assert!(claim().await);
+        database.execute("UPDATE session_renewals SET claimed_at = claimed_at - 120001").await;
+        assert_eq!((claim().await, claim().await), (true, false), "its process has ended");
+
         assert!(sessions.replace_grant(&session, second.clone()).await.expect("it is written"));
         assert_eq!(sessions.grant(&session).await.expect("it is read"), Some(second.clone()));
         sessions.end(&kitbag_database::audit::Actor::server(), "ana", &session.id).await.expect("it ends");
         assert_eq!(sessions.grant(&session).await.expect("it is read"), None);
         assert!(!sessions.replace_grant(&session, second).await.expect("nothing is written"));
+        assert!(!claim().await, "there is nothing to renew");
         let left: Vec<i64> = database.column("SELECT count(*) FROM browser_session_grants").await;
         assert_eq!(left, [0]);
     }

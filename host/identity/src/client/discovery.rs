@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 use url::Url;
 
-use super::{Client, ClientAuthentication, ClientError, Http, expect_protected, is_protected};
+use super::{
+    Client, ClientAuthentication, ClientError, Http, beginning, expect_protected, is_protected, malformed,
+};
 use crate::metadata_urls;
 
 /// Scopes to request if the server lists none.
@@ -164,13 +166,15 @@ impl AuthorizationServer {
         resource: String,
         scope: &str,
     ) -> Result<Self, ClientError> {
-        let unusable = |error: &dyn std::fmt::Display| {
-            ClientError::new(format!("the metadata of {issuer} cannot be used for sign-in: {error}"))
-        };
-        let trusted = Url::parse(issuer).map_err(|error| unusable(&error))?;
-        let metadata: Metadata = serde_json::from_slice(metadata).map_err(|error| unusable(&error))?;
+        let trusted = Url::parse(issuer)
+            .map_err(|error| ClientError::new(format!("{issuer} cannot be used for sign-in: {error}")))?;
+        let metadata: Metadata = serde_json::from_slice(metadata)
+            .map_err(|error| malformed(&format_args!("the metadata of {issuer}"), &error))?;
         if metadata.issuer != issuer {
-            return Err(unusable(&format!("it is about another issuer, {:?}", metadata.issuer)));
+            let other = beginning(&metadata.issuer);
+            return Err(ClientError::new(format!(
+                "the metadata of {issuer} is about another issuer, {other:?}"
+            )));
         }
         metadata.checked(&trusted, resource, scope.to_owned())
     }
@@ -209,7 +213,7 @@ impl AuthorizationServer {
             )));
         }
         let registered: Registered = serde_json::from_slice(&answer.body)
-            .map_err(|error| ClientError::new(format!("{endpoint} answered something else: {error}")))?;
+            .map_err(|error| malformed(&format_args!("the answer of {endpoint}"), &error))?;
         match registered.token_endpoint_auth_method.as_deref() {
             None | Some("none") => Ok(registered.client_id),
             Some(_) => Err(ClientError::new(format!(
@@ -261,7 +265,8 @@ async fn metadata(http: &Http, server: &Url, issuer: &str) -> Result<Metadata, C
     for place in &places {
         let Some(found) = http.document::<Metadata>(place).await? else { continue };
         if found.issuer != issuer {
-            return Err(ClientError::new(format!("{place} is about another issuer, {:?}", found.issuer)));
+            let other = beginning(&found.issuer);
+            return Err(ClientError::new(format!("{place} is about another issuer, {other:?}")));
         }
         return Ok(found);
     }

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use super::{AuthorizationServer, Client, ClientError, Http, WholeResponse};
+use super::{AuthorizationServer, Client, ClientError, Http, WholeResponse, beginning};
 
 /// The response to a token request.
 #[derive(Debug)]
@@ -140,7 +140,10 @@ impl ErrorResponse {
             error_description: Option<String>,
         }
         match serde_json::from_slice::<Body>(&answer.body) {
-            Ok(Body { error, error_description }) => Self { error, description: error_description },
+            Ok(Body { error, error_description }) => Self {
+                error: beginning(&error).to_owned(),
+                description: error_description.map(|it| beginning(&it).to_owned()),
+            },
             Err(_) => Self { error: answer.status.to_string(), description: None },
         }
     }

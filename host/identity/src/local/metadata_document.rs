@@ -195,7 +195,14 @@ impl MetadataDocuments {
             return Err(NoDocument::Unreachable(format!("the answer is {}", response.status())));
         }
         let document = serde_json::from_slice(response.body());
-        let JsonObject::<Document>(document) = document.map_err(|error| invalid(&error))?;
+        let JsonObject::<Document>(document) = document.map_err(|error: serde_json::Error| {
+            // `serde` quotes values, which are the client's.
+            invalid(&format_args!(
+                "not the expected JSON at line {}, column {}",
+                error.line(),
+                error.column()
+            ))
+        })?;
         if document.client_id != client_id {
             return Err(invalid(&"its client_id is not its URL"));
         }

@@ -4,7 +4,7 @@
 //! sign-ins of others. A pending sign-in survives a restart and can be completed on any process.
 
 use jiff::Timestamp;
-use kitbag_vault::{SealedValue, Vault};
+use kitbag_vault::{Once, SealedValue, Vault};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,11 @@ impl Pending {
         let to = if to.len() > MAX_PATH_BYTES { "/ui/" } else { to };
         let expires = Timestamp::now().as_second() + ProviderSignIn::PENDING_LIFETIME.as_secs().cast_signed();
         Self { state, verifier, to: to.to_owned(), expires }
+    }
+
+    /// Record that the sign-in has been completed.
+    pub(super) fn once(&self) -> Once {
+        Once::new(&format!("sign-in {}", self.state), self.expires)
     }
 
     /// Encrypts the state as the value of a cookie.

@@ -1,18 +1,25 @@
 //! Renewal of sessions with an expired access token: concurrent requests of a session share one request to
-//! the provider.
+//! the provider, and processes over one database take turns.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use kitbag_database::audit::Actor;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{ProviderError, ProviderSignIn, SessionState, time};
 use crate::client::{Tokens, refresh};
 use crate::{AuthError, BrowserSession, Groups};
+
+/// Maximum time that a request waits for another process that renews its session.
+const MAX_WAIT: Duration = Duration::from_secs(15);
+/// Interval at which it looks whether that process has finished.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 type Outcome = Result<SessionState, ProviderError>;
 type UnderWay = HashMap<String, Shared<BoxFuture<'static, Outcome>>>;
@@ -67,6 +74,25 @@ impl ProviderSignIn {
     }
 
     async fn renew_now(&self, session: &BrowserSession) -> Outcome {
+        let until = Instant::now() + MAX_WAIT;
+        while !self.sessions.claim_renewal(session).await? {
+            // Another process renews it, or the session has ended.
+            match self.sessions.grant(session).await? {
+                None => return Ok(SessionState::Ended),
+                Some(grant) if grant.expires_at > Timestamp::now() => {
+                    return Ok(SessionState::Valid(grant.groups));
+                }
+                Some(_) if Instant::now() > until => return Err(ProviderError::Unavailable),
+                Some(_) => sleep(POLL_INTERVAL).await,
+            }
+        }
+        let renewed = self.renew_claimed(session).await;
+        self.sessions.release_renewal(session).await?;
+        renewed
+    }
+
+    async fn renew_claimed(&self, session: &BrowserSession) -> Outcome {
+        // Read now: another process may have stored new tokens before this one claimed the renewal.
         let Some(grant) = self.sessions.grant(session).await? else { return Ok(SessionState::Ended) };
         if grant.expires_at > Timestamp::now() {
             return Ok(SessionState::Valid(grant.groups));

@@ -197,6 +197,7 @@ pub(super) fn knowledge_options(
     embedder: Option<Embedder>,
     disk: Disk,
     hints: &Hints,
+    workers: Workers,
 ) -> kitbag_knowledge::Options {
     kitbag_knowledge::Options {
         embedder,
@@ -209,7 +210,7 @@ pub(super) fn knowledge_options(
         uploads_per_minute: settings.uploads_per_minute,
         disk,
         hints: hints.clone(),
-        ..kitbag_knowledge::Options::default()
+        ..kitbag_knowledge::Options::with_workers(workers)
     }
 }
 

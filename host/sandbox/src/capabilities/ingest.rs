@@ -57,7 +57,9 @@ impl ingest::Host for Ingest {
         let bytes = documents.iter().map(size).sum::<usize>();
         let _held = self.lease.as_ref().map(|lease| lease.count_existing(2 * bytes));
         let documents = documents.into_iter().map(Into::into).collect();
-        let documents = match clean::documents(documents, &self.secrets, &self.tokens).await {
+        let redactor = self.tokens.redactor_with(&self.secrets);
+        let documents = match clean::documents(documents, redactor, knowledge.workers(), &self.user_id).await
+        {
             Ok(documents) => documents,
             Err(problems) => return Ok(Err(KnowledgeError::Invalid(problems.to_string()))),
         };

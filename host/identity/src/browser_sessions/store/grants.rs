@@ -56,6 +56,37 @@ impl Store {
         transaction.commit().await?;
         Ok(replaced > 0)
     }
+
+    /// Claims the renewal of a grant at the time `now`. Returns `false` if it was claimed after `ended` and not
+    /// released, or if the session no longer exists.
+    pub(in crate::browser_sessions) async fn claim_renewal(
+        &self,
+        digest: &[u8],
+        now: i64,
+        ended: i64,
+    ) -> kitbag_database::Result<bool> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let claimed = sql("INSERT INTO session_renewals (digest, claimed_at)
+             SELECT digest, $1 FROM browser_session_grants WHERE digest = $2
+             ON CONFLICT (digest) DO UPDATE SET claimed_at = excluded.claimed_at
+             WHERE session_renewals.claimed_at < $3")
+        .bind(now)
+        .bind(digest)
+        .bind(ended)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(claimed > 0)
+    }
+
+    pub(in crate::browser_sessions) async fn release_renewal(
+        &self,
+        digest: &[u8],
+    ) -> kitbag_database::Result<()> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        sql("DELETE FROM session_renewals WHERE digest = $1").bind(digest).execute(&mut transaction).await?;
+        transaction.commit().await
+    }
 }
 
 pub(super) async fn insert(transaction: &mut Transaction, grant: &GrantRow) -> kitbag_database::Result<()> {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use kitbag_base::tasks::take_a_share;
+use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::peers::{Process, Profile};
 use kitbag_files::objects::Objects;
@@ -65,7 +67,7 @@ impl Library {
             embedder: embedder.clone(),
             search_memory: memory,
             search_files: min_chunks.map(files),
-            ..Options::default()
+            ..Options::with_workers(Workers::start("worker", take_a_share).expect("there are threads"))
         };
         let egress = Egress::new(EgressSettings::default());
         let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
