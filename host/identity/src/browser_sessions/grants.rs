@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::store::GrantRow;
 use super::{BrowserSession, BrowserSessions, new_session};
-use crate::Groups;
+use crate::groups::Groups;
 
 /// The grant of one session.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{Client, ClientAuthentication, ClientError, Http, expect_protected, is_protected};
-use crate::metadata_urls;
+use crate::well_known::metadata_urls;
 
 /// Scopes to request if the server lists none.
 pub const DEFAULT_SCOPE: &str = "profile email offline_access";
