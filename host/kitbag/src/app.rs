@@ -28,6 +28,7 @@ use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::compiler::{Compiler, Program};
 use kitbag_sandbox::{Background, Sandbox};
 use kitbag_toolkits::Toolkits;
+use kitbag_toolkits::dispatch::{CallServices, Dispatch};
 use kitbag_toolkits::invocations::Invocations;
 use kitbag_toolkits::user_config::UserConfig;
 use kitbag_vault::Vault;
@@ -43,7 +44,7 @@ use connections::{Service, Tls};
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
 use parts::{
-    audit_log, browser_sessions, capture, claim, code_runner, dispatch, embedder, join, knowledge_options,
+    audit_log, browser_sessions, capture, claim, code_runner, embedder, join, knowledge_options,
     knowledge_tools, open_certificate, open_database, open_objects, outbound, program_keys,
     restrict_permissions, sign_in, watched_disk,
 };
@@ -52,7 +53,7 @@ use stopping::Stopping;
 pub use at_rest::{AtRest, AtRestError, share_data};
 pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
 use configuration::{
-    connection_limits, consent_by, drain, followed_registries, memory_for_calls, pace, request_shares,
+    admission, connection_limits, consent_by, drain, followed_registries, memory_for_calls, pace, request_shares,
     retention, roles, signature_rule, web_client,
 };
 pub use error::StartError;
@@ -129,35 +130,39 @@ impl App {
         let memory = memory_for_calls(settings, request_shares.memory())?;
         let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
         let instances = sandbox.instance_pool();
-        let (data, files, tables) = (&settings.data, objects.components(), database.clone());
-        let opening = Toolkits::open(
-            data,
-            files,
-            tables,
-            sandbox.clone(),
-            compiler.clone(),
-            disk.clone(),
-            egress.clone(),
-        );
         let forgetting = vault.clone();
-        let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
-        let toolkits =
-            toolkits.with_consent_by(consent_by(settings)).with_signature_rule(signature_rule(settings));
-        let limit = settings.component_size.bytes() as u64;
-        let toolkits = Arc::new(toolkits.following(followed_registries(settings)?, limit));
-        toolkits.keep_removing_expired_uploads();
-        toolkits.keep_asking_registries(stopping.begun.clone());
+        let dependencies = kitbag_toolkits::Dependencies {
+            components: objects.components(),
+            database: database.clone(),
+            sandbox: sandbox.clone(),
+            compiler: compiler.clone(),
+            disk: disk.clone(),
+            egress: egress.clone(),
+            on_removal: Arc::new(move || forgetting.clear_cache()),
+        };
+        let options = kitbag_toolkits::Options {
+            consent_by: consent_by(settings),
+            signature_rule: signature_rule(settings),
+            followed_registries: followed_registries(settings)?,
+            component_limit: settings.component_size.bytes() as u64,
+        };
+        let toolkits = Arc::new(Toolkits::open(&settings.data, dependencies, options).await?);
+        toolkits.reviews.keep_removing_expired();
+        toolkits.updates.keep_asking_registries(stopping.begun.clone());
         objects.keep_ending(stopping.begun.clone());
         let user_config = Arc::new(UserConfig::new(database.clone()));
         let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
         let invocations = Arc::new(records.await?);
-        let dispatch = dispatch(
-            settings,
-            &toolkits,
-            (&vault, &user_config, &invocations),
+        let services = CallServices {
+            toolkits: toolkits.clone(),
+            vault: vault.clone(),
+            user_config: user_config.clone(),
+            invocations: invocations.clone(),
             workers,
-            (&metrics, &traces),
-        )?;
+            metrics: metrics.clone(),
+            traces: traces.clone(),
+        };
+        let dispatch = Dispatch::new(services, admission(settings)).map_err(StartError::Threads)?;
         let stores = Stores {
             database: database.clone(),
             toolkits,

@@ -10,7 +10,6 @@ use kitbag_base::disk::Disk;
 use kitbag_base::local_mode;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::ownership;
-use kitbag_base::workers::Workers;
 use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Hints, Process, Profile};
@@ -30,12 +29,8 @@ use kitbag_net::traces::Traces;
 use kitbag_sandbox::compiler::Compiler;
 use kitbag_sandbox::extractors::Extractors;
 use kitbag_sandbox::{Background, ExtractionLimits, ExtractorSandbox, Sandbox};
-use kitbag_toolkits::Toolkits;
 use kitbag_toolkits::code_runner::CodeRunner;
-use kitbag_toolkits::dispatch::Dispatch;
-use kitbag_toolkits::invocations::Invocations;
 use kitbag_toolkits::knowledge_tools::KnowledgeTools;
-use kitbag_toolkits::user_config::UserConfig;
 use kitbag_vault::Vault;
 use secrecy::ExposeSecret;
 use tokio::task::spawn_blocking;
@@ -44,7 +39,7 @@ use url::Url;
 
 use super::StartError;
 use super::configuration::{
-    admission, certificate_files, egress_settings, identity_settings, objects_location, session_lifetime,
+    certificate_files, egress_settings, identity_settings, objects_location, session_lifetime,
     shared_settings, traces,
 };
 use crate::settings::{DatabaseLocation, Issuer, Model, ObjectsLocation, Secret, Settings};
@@ -117,21 +112,6 @@ pub(super) async fn join(
         ..Profile::of_this_program(job_settings)
     };
     Ok(Process::register(database, profile, &settings.data).await?)
-}
-
-/// Creates the dispatcher of tool calls.
-pub(super) fn dispatch(
-    settings: &Settings,
-    toolkits: &Arc<Toolkits>,
-    (vault, values, records): (&Arc<Vault>, &Arc<UserConfig>, &Arc<Invocations>),
-    workers: Workers,
-    (metrics, traces): (&Metrics, &Traces),
-) -> Result<Dispatch, StartError> {
-    let (toolkits, records) = (toolkits.clone(), records.clone());
-    let of_users = (vault.clone(), values.clone());
-    let observers = (metrics.clone(), traces.clone());
-    Dispatch::new(toolkits, of_users, records, admission(settings), workers, observers)
-        .map_err(StartError::Threads)
 }
 
 /// Creates the client for all outbound requests, and the exporter of traces, which uses it.
