@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use url::Url;
 
-use super::{Access, AccessError, Operator, Stores, User, VisibleToolkit};
+use super::{Access, AccessError, Operator, User, VisibleToolkit};
 
 /// Polling interval of a call that waits until an account is connected.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -126,7 +126,7 @@ impl VisibleToolkit {
             return Err(AccessError::NoAccountDeclared(id.clone()));
         }
         // The version decides to which provider the user's client credentials are sent.
-        let beyond = self.user.stores().toolkits.awaits_consent(self.user.id(), self.live()).await?;
+        let beyond = self.user.stores().toolkits.consents.awaited(self.user.id(), self.live()).await?;
         if !beyond.is_empty() {
             return Err(AccessError::ConsentWaits(id.clone()));
         }
@@ -139,18 +139,6 @@ impl VisibleToolkit {
 }
 
 impl User {
-    /// Disconnects an account, even if the user can no longer see the toolkit, and tries to revoke its tokens
-    /// at the provider. Returns whether there was an account.
-    pub async fn end_account(&self, toolkit: &str) -> Result<bool, AccessError> {
-        let Stores { vault, accounts, .. } = self.stores();
-        let Some(account) = vault.remove_account(&self.actor(), self.id(), toolkit).await? else {
-            return Ok(false);
-        };
-        accounts
-            .revoke_later(self.access.revocation(self.id(), toolkit, account).await.into_iter().collect());
-        Ok(true)
-    }
-
     /// Waits until the user's account for a toolkit is connected, through any process of the service.
     pub async fn until_connected(&self, toolkit: &str) -> Result<(), AccessError> {
         loop {
@@ -175,7 +163,7 @@ impl Operator {
     /// its owner.
     pub(super) async fn revocations(&self, toolkit: &str) -> Result<Vec<Revocation>, AccessError> {
         let access = &self.0.access;
-        let may_change = access.stores().toolkits.registry().get(toolkit).is_some_and(|live| {
+        let may_change = access.stores().toolkits.registry.load().get(toolkit).is_some_and(|live| {
             live.owner == self.0.id() || live.definition.visibility == Visibility::Shared
         });
         if !may_change {
@@ -192,9 +180,9 @@ impl Operator {
 impl Access {
     /// Returns what is needed to revoke an account's tokens at its provider; `None` if that is not possible.
     /// The credentials are sent only to the provider that the live version declares.
-    async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
+    pub(super) async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
         account.grants.first()?.revocation_url.as_ref()?;
-        let registry = self.stores().toolkits.registry();
+        let registry = self.stores().toolkits.registry.load();
         let grants = registry.get(toolkit).map(|live| account_grants(&live.definition))?;
         if grants != account.grants {
             return None;

@@ -37,6 +37,17 @@ pub struct Asked {
     waiting: Option<QuestionId>,
 }
 
+/// The answer of a client to a question whose call may wait in another process.
+#[derive(Clone, Copy, Debug)]
+pub struct ForwardedAnswer<'a> {
+    /// Id of the question.
+    pub question: &'a str,
+    /// Id of this process in its questions.
+    pub process: &'a [u8; 16],
+    /// The client's response.
+    pub text: &'a str,
+}
+
 /// A new call, which has asked nothing yet.
 impl Default for Asked {
     fn default() -> Self {
@@ -82,12 +93,12 @@ impl User {
     /// Seals the state of a call's questions, for the client to send back.
     pub fn seal_asked(&self, callee: &Callee, arguments: &Map<String, Value>, asked: &Asked) -> String {
         let text = serde_json::to_vec(asked).expect("JSON always serialises");
-        self.stores().vault.seal_state(&text, &slices(&self.bound_to(callee, arguments)), STATE_SECONDS)
+        self.stores().vault.seal_state(&text, &slices(&bound_to(self, callee, arguments)), STATE_SECONDS)
     }
 
     /// Opens state that the client sent back; `None` if it belongs to another call, or has expired.
     pub fn open_asked(&self, callee: &Callee, arguments: &Map<String, Value>, state: &str) -> Option<Asked> {
-        let text = self.stores().vault.open_state(state, &slices(&self.bound_to(callee, arguments)))?;
+        let text = self.stores().vault.open_state(state, &slices(&bound_to(self, callee, arguments)))?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -101,68 +112,68 @@ impl User {
         )
     }
 
-    /// Forwards the response to a question to the process whose call waits for it. Stores nothing if the
-    /// question id is forged, or was created by this `process`, whose call has then ended.
+    /// Forwards the answer to a question to the process whose call waits for it. Stores nothing if the
+    /// question id is forged, or was created by this process, whose call has then ended.
     pub async fn pass_answer_on(
         &self,
         client: &str,
-        (question, process): (&str, &[u8; 16]),
-        answer: &str,
+        answer: &ForwardedAnswer<'_>,
     ) -> kitbag_database::Result<()> {
-        let (vault, mailbox) = (&self.stores().vault, self.mailbox());
+        let (vault, mailbox) = (&self.stores().vault, mailbox(self));
         let bound_to: [&[u8]; 3] = [b"question", self.id().as_bytes(), client.as_bytes()];
         if !mailbox.is_shared() {
             return Ok(());
         }
+        let ForwardedAnswer { question, process, text } = answer;
         let asked_by = vault.open_state(question, &bound_to);
-        if asked_by.is_none_or(|asked_by| asked_by == process) {
+        if asked_by.is_none_or(|asked_by| asked_by == *process) {
             return Ok(());
         }
-        let sealed = vault.seal_state(answer.as_bytes(), &self.answer_to(client, question), QUESTION_SECONDS);
-        mailbox.put(self.subject_of(client, question), &sealed).await
+        let sealed = vault.seal_state(text.as_bytes(), &answer_to(self, client, question), QUESTION_SECONDS);
+        mailbox.put(subject_of(self, client, question), &sealed).await
     }
 
     /// Waits for a response that another process forwards.
     pub async fn passed_answer(&self, client: &str, question: &str) -> String {
-        let (vault, mailbox) = (&self.stores().vault, self.mailbox());
+        let (vault, mailbox) = (&self.stores().vault, mailbox(self));
         loop {
-            let sealed = mailbox.taken(self.subject_of(client, question)).await;
-            let answer = vault.open_state(&sealed, &self.answer_to(client, question));
+            let sealed = mailbox.taken(subject_of(self, client, question)).await;
+            let answer = vault.open_state(&sealed, &answer_to(self, client, question));
             if let Some(answer) = answer.and_then(|answer| String::from_utf8(answer).ok()) {
                 return answer;
             }
         }
     }
+}
 
-    fn mailbox(&self) -> Mailbox {
-        let Stores { database, hints, .. } = self.stores();
-        Mailbox::new(database, hints.clone())
-    }
+fn mailbox(user: &User) -> Mailbox {
+    let Stores { database, hints, .. } = user.stores();
+    Mailbox::new(database, hints.clone())
+}
 
-    fn subject_of(&self, client: &str, question: &str) -> Subject {
-        Subject::of(&["answer", self.id(), client, question])
-    }
+fn subject_of(user: &User, client: &str, question: &str) -> Subject {
+    Subject::of(&["answer", user.id(), client, question])
+}
 
-    /// Additional authenticated data of a forwarded response.
-    fn answer_to<'a>(&'a self, client: &'a str, question: &'a str) -> [&'a [u8]; 4] {
-        [b"answer", self.id().as_bytes(), client.as_bytes(), question.as_bytes()]
-    }
+/// Additional authenticated data of a forwarded response.
+fn answer_to<'a>(user: &'a User, client: &'a str, question: &'a str) -> [&'a [u8]; 4] {
+    [b"answer", user.id().as_bytes(), client.as_bytes(), question.as_bytes()]
+}
 
-    fn bound_to(&self, callee: &Callee, arguments: &Map<String, Value>) -> Vec<Vec<u8>> {
-        let arguments = serde_json::to_vec(arguments).expect("JSON always serialises");
-        let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
-        vec![
-            b"asked".to_vec(),
-            self.id().into(),
-            self.client().unwrap_or_default().into(),
-            self.caller.key_id.as_deref().unwrap_or_default().into(),
-            toolkit.as_str().into(),
-            callee.owner().into(),
-            callee.digest().into(),
-            tool.as_bytes().into(),
-            Sha256::digest(arguments).to_vec(),
-        ]
-    }
+fn bound_to(user: &User, callee: &Callee, arguments: &Map<String, Value>) -> Vec<Vec<u8>> {
+    let arguments = serde_json::to_vec(arguments).expect("JSON always serialises");
+    let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
+    vec![
+        b"asked".to_vec(),
+        user.id().into(),
+        user.client().unwrap_or_default().into(),
+        user.caller.key_id.as_deref().unwrap_or_default().into(),
+        toolkit.as_str().into(),
+        callee.owner().into(),
+        callee.digest().into(),
+        tool.as_bytes().into(),
+        Sha256::digest(arguments).to_vec(),
+    ]
 }
 
 fn slices(parts: &[Vec<u8>]) -> Vec<&[u8]> {

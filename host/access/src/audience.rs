@@ -32,15 +32,28 @@ impl VisibleToolkit {
                 limits.push(limited);
             }
         }
-        let usage = user.stores().toolkits.limited_calls().usage(&self.definition().id, limits).await;
+        let usage = user.stores().toolkits.limited_calls.usage(&self.definition().id, limits).await;
         Ok(usage.map_err(ToolkitError::from)?)
     }
 }
 
+/// The audiences of all toolkits: the grants to users and groups.
+#[derive(Clone, Copy)]
+pub struct ToolkitAudiences<'a> {
+    operator: &'a Operator,
+}
+
 impl Operator {
+    /// Returns the audiences of all toolkits.
+    pub fn audiences(&self) -> ToolkitAudiences<'_> {
+        ToolkitAudiences { operator: self }
+    }
+}
+
+impl ToolkitAudiences<'_> {
     /// Returns the audience of a toolkit.
-    pub fn audience(&self, id: &str) -> Result<Audience, AccessError> {
-        let registry = self.0.stores().toolkits.registry();
+    pub fn of(&self, id: &str) -> Result<Audience, AccessError> {
+        let registry = self.operator.0.stores().toolkits.registry.load();
         let live = registry.get(id).ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         Ok(live.audience.clone())
     }
@@ -48,7 +61,7 @@ impl Operator {
     /// Grants tools of a toolkit; replaces the limits of existing grants. Fails for a tool that the toolkit
     /// does not have.
     pub async fn share(&self, id: &str, grants: Vec<Grant>) -> Result<(), AccessError> {
-        let registry = self.0.stores().toolkits.registry();
+        let registry = self.operator.0.stores().toolkits.registry.load();
         let live = registry.get(id).ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         let tools = || live.definition.tools.iter().map(|tool| tool.name.clone());
         for tool in grants.iter().filter_map(|grant| grant.tool.as_ref()) {
@@ -57,13 +70,21 @@ impl Operator {
                 return Err(AccessError::NoSuchTool { toolkit, tool, tools: tools().collect() });
             }
         }
-        let shared = self.0.stores().toolkits.share(id, grants, &self.0.actor()).await;
-        self.noting_refusal(Act::ToolkitShared, shared).await
+        let shared =
+            self.operator.0.stores().toolkits.audiences.share(id, grants, &self.operator.0.actor()).await;
+        self.operator.noting_refusal(Act::ToolkitShared, shared).await
     }
 
     /// Revokes grants of a subject: the grant for one tool, or all its grants if no tool is named.
     pub async fn unshare(&self, id: &str, subject: Subject, tool: Option<String>) -> Result<(), AccessError> {
-        let unshared = self.0.stores().toolkits.unshare(id, subject, tool, &self.0.actor()).await;
-        self.noting_refusal(Act::ToolkitUnshared, unshared).await
+        let unshared = self
+            .operator
+            .0
+            .stores()
+            .toolkits
+            .audiences
+            .unshare(id, subject, tool, &self.operator.0.actor())
+            .await;
+        self.operator.noting_refusal(Act::ToolkitUnshared, unshared).await
     }
 }

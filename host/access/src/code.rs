@@ -145,7 +145,7 @@ impl ToolCalls {
         if tool.annotations.read_only_hint == Some(true) {
             return Ok(true);
         }
-        let allowed = self.user.stores().toolkits.code_tools(self.user.id(), toolkit).await;
+        let allowed = self.user.stores().toolkits.code_tools.of_user(self.user.id(), toolkit).await;
         allowed.map(|allowed| allowed.contains(&tool.name)).map_err(|cause| {
             error!(%cause, "what code may call cannot be read");
             unavailable(&Unavailable)

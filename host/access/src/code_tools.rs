@@ -6,7 +6,7 @@ impl VisibleToolkit {
     /// Returns the names of the toolkit's tools that the user allows in code. Read-only tools need no
     /// permission.
     pub async fn code_tools(&self) -> Result<Vec<String>, AccessError> {
-        Ok(self.user.stores().toolkits.code_tools(self.user.id(), &self.definition().id).await?)
+        Ok(self.user.stores().toolkits.code_tools.of_user(self.user.id(), &self.definition().id).await?)
     }
 }
 
@@ -20,11 +20,6 @@ impl User {
         self.expect_tool(toolkit, tool)?;
         self.admit_own_act()?;
         self.stores().disk.room_for_a_little()?;
-        Ok(self.stores().toolkits.allow_in_code(&self.actor(), toolkit, tool).await?)
-    }
-
-    /// Withdraws the permission of code to call a tool, even if the user can no longer see the toolkit.
-    pub async fn disallow_in_code(&self, toolkit: &str, tool: &str) -> Result<(), AccessError> {
-        Ok(self.stores().toolkits.disallow_in_code(&self.actor(), toolkit, tool).await?)
+        Ok(self.stores().toolkits.code_tools.allow(&self.actor(), toolkit, tool).await?)
     }
 }

@@ -41,8 +41,9 @@ pub struct ConsentStatus {
 impl VisibleToolkit {
     /// Returns the state of the user's consent.
     pub async fn consent(&self) -> Result<ConsentStatus, AccessError> {
-        let (toolkits, live) = (&self.user.stores().toolkits, self.live());
-        let consent = toolkits.consent(self.user.id(), live).await?;
+        let consents = &self.user.stores().toolkits.consents;
+        let live = self.live();
+        let consent = consents.of_user(self.user.id(), live).await?;
         let new = consent.as_ref().map(|consent| consent.beyond(live)).unwrap_or_default();
         // A user who has only called the toolkit has agreed to nothing; its reach at that time is compared
         // nevertheless.
@@ -58,7 +59,7 @@ impl VisibleToolkit {
             toolkit: self.definition().id.clone(),
             version: self.definition().version.clone(),
             digest: live.reach.digest(),
-            waiting: !new.is_empty() && toolkits.asks_for(live),
+            waiting: !new.is_empty() && consents.asks_for(live),
             agreed_version: consent.as_ref().map(|consent| consent.version.clone()),
             agreed_at: consent.map(|consent| consent.agreed_at),
             new,
@@ -73,23 +74,30 @@ impl VisibleToolkit {
         if self.user.is_program() {
             return Err(AccessError::ProgramsCannotAgree);
         }
-        let (toolkits, live) = (&self.user.stores().toolkits, self.live());
+        let consents = &self.user.stores().toolkits.consents;
+        let live = self.live();
         if live.reach.digest() != digest {
             return Err(AccessError::ReachChanged(self.definition().id.clone()));
         }
-        let consent = toolkits.consent(self.user.id(), live).await?;
+        let consent = consents.of_user(self.user.id(), live).await?;
         if consent.is_some_and(|it| it.has_given && it.beyond(live).is_empty()) {
             return Ok(());
         }
         self.user.stores().disk.room_for_a_little()?;
-        Ok(toolkits.agree(&self.user.actor(), live).await?)
+        Ok(consents.agree(&self.user.actor(), live).await?)
     }
 
     /// Stores a consent for a user who gives the toolkit data, unless there is one already. Returns whether
     /// one is stored: a new one is stored only while the version is still live.
     pub(super) async fn agree_first(&self) -> Result<bool, AccessError> {
         let live = self.live();
-        Ok(self.user.stores().toolkits.agree_first(self.user.id(), live, &live.reach, FirstAct::Gift).await?)
+        Ok(self
+            .user
+            .stores()
+            .toolkits
+            .consents
+            .agree_first(self.user.id(), live, &live.reach, FirstAct::Gift)
+            .await?)
     }
 }
 

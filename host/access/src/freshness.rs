@@ -27,7 +27,8 @@ impl Copies {
 
 impl peers::Copies for Copies {
     fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>> {
-        async move { self.toolkits.catch_up(generation).await.map_err(|error| error.to_string()) }.boxed()
+        async move { self.toolkits.registry.catch_up(generation).await.map_err(|error| error.to_string()) }
+            .boxed()
     }
 
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()> {
@@ -41,7 +42,7 @@ impl peers::Copies for Copies {
     fn everything(&self) -> BoxFuture<'_, Result<(), String>> {
         self.vault.clear_cache();
         self.knowledge.forget_indexes();
-        async move { self.toolkits.start_over().await.map_err(|error| error.to_string()) }.boxed()
+        async move { self.toolkits.registry.start_over().await.map_err(|error| error.to_string()) }.boxed()
     }
 }
 

@@ -64,7 +64,7 @@ impl Access {
         let (database, vault, registry, peers) = join!(
             answers("database", stores.database.check()),
             answers("vault", stores.vault.check()),
-            answers("registry", stores.toolkits.check()),
+            answers("registry", stores.toolkits.registry.check()),
             self.peers_health(),
         );
         let health = Health { database, vault, registry, peers };

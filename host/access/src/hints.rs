@@ -27,7 +27,7 @@ impl Access {
             return;
         }
         let (access, stopped) = (Arc::downgrade(&self.0), self.0.stopped.token().clone());
-        let own = tell(self.hints().clone(), self.stores().toolkits.changed());
+        let own = tell(self.hints().clone(), self.stores().toolkits.registry.changed());
         let until = stopped.clone();
         tokio::spawn(async move { until.run_until_cancelled(own).await });
         tokio::spawn(async move { stopped.run_until_cancelled(follow(access, listening)).await });
@@ -46,7 +46,7 @@ async fn follow(access: Weak<Inner>, mut listening: Listening) {
     loop {
         let hinted = timeout(POLL_INTERVAL, listening.until(|hint| *hint == Hint::Registry)).await;
         let Some(access) = access.upgrade().map(Access) else { return };
-        if hinted.is_ok() || access.stores().toolkits.is_followed() {
+        if hinted.is_ok() || access.stores().toolkits.registry.is_followed() {
             // On failure, the next request or the next round tries again.
             let _ = access.catch_up(NOBODY).await;
         }

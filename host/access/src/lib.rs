@@ -7,22 +7,22 @@
 //! | [`User::toolkit`], [`User::call`] | own toolkits, and toolkits or tools whose audience includes the user; the server's own tools, on own documents |
 //! | [`User::prompt`], [`User::resource`], [`User::complete`] | those of toolkits whose tools the user may all call |
 //! | [`User::query_vector`], [`Access::text_vectors`] | everyone: they access no stored data |
-//! | [`User::listing`], [`User::toolkit_record`], [`User::picture`] | toolkits that the user may call; operators: all |
-//! | [`User::hide`], [`User::show_again`] | tools that the user may call; affects only the user's own clients |
+//! | [`User::listed`] | toolkits that the user may call; operators: all |
+//! | [`User::hide`] | tools that the user may call; affects only the user's own clients |
 //! | [`User::secret`], [`VisibleToolkit::settings`] | own ones, for a toolkit that the user can see and that declares them |
 //! | [`VisibleToolkit::account`], [`VisibleToolkit::connect`] | own ones, for a toolkit that the user can see and that declares one |
 //! | [`VisibleToolkit::consent`], [`VisibleToolkit::agree`] | own ones, for a toolkit that the user can see; keys of programs cannot agree |
-//! | [`VisibleToolkit::cached`], [`User::clear_cache`] | own ones; the latter also for a toolkit that the user can no longer see |
-//! | [`User::end_account`] | own ones, also for a toolkit that the user can no longer see |
+//! | [`VisibleToolkit::cached`] | own ones, for a toolkit that the user can see |
+//! | [`User::stored_for`] | own secrets, accounts, cached data, hidden tools and permissions of code, also for a toolkit that the user can no longer see |
 //! | [`Operator::set_secret_for_everyone`] | operators, for a toolkit that they can see and that declares it |
 //! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once; also anyone who has the link, without a token |
-//! | [`User::secrets`], [`User::unset_secret`] | own ones, also for a toolkit that the user can no longer see |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
 //! | [`User::documents`] | own ones |
-//! | [`Operator::audience`] | operators |
-//! | [`Operator::share`], [`Operator::unshare`] | operators, for own toolkits and those that are shared |
-//! | [`Operator::reset_publisher`] | operators, for own toolkits and those that are shared |
-//! | [`Operator::add_publisher`], [`Operator::remove_publisher`] | operators |
+//! | [`Operator::reviews`], [`Operator::versions`] | operators; who may deploy an upload depends on the owner |
+//! | [`ToolkitAudiences::of`] | operators |
+//! | [`ToolkitAudiences::share`], [`ToolkitAudiences::unshare`] | operators, for own toolkits and those that are shared |
+//! | [`TrustedPublishers::reset`] | operators, for own toolkits and those that are shared |
+//! | [`TrustedPublishers::add`], [`TrustedPublishers::remove`] | operators |
 //! | [`Operator::audit`], [`Operator::verify_audit`], [`Operator::overview`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
@@ -93,6 +93,7 @@ mod health;
 mod hidden;
 mod hints;
 mod links;
+mod listed;
 mod offers;
 mod operator;
 mod overview;
@@ -100,15 +101,17 @@ mod preparation;
 mod publishers;
 mod readings;
 mod records;
+mod reviews;
 mod roles;
 mod rules;
 mod secrets;
 mod settings;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod toolkits;
-mod uploads;
 pub mod values;
+mod versions;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -136,7 +139,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use accounts::AccountStatus;
-pub use asking::{Asked, ResumedCall, Resumption};
+pub use asking::{Asked, ForwardedAnswer, ResumedCall, Resumption};
+pub use audience::ToolkitAudiences;
 pub use audit::AuditReader;
 pub use consents::ConsentStatus;
 pub use documents::OwnDocuments;
@@ -144,16 +148,20 @@ pub use error::{AccessError, CallError};
 use health::LastHealth;
 pub use health::{Health, PeersHealth};
 pub use links::LinkedSecret;
-pub use offers::Completed;
+pub use listed::{ListedToolkit, ListedToolkits};
+pub use offers::{Completed, PartlyTyped};
 pub use operator::Operator;
 pub use overview::{Figures, IntervalFigures, Overview, ToolkitFigures};
 use preparation::Preparation;
+pub use publishers::TrustedPublishers;
 pub use records::{Range, Reader, ReadingMode, Records};
+pub use reviews::Reviews;
 pub use roles::Roles;
 pub use secrets::{OwnSecret, StoredSecret};
 pub use settings::Setting;
-pub use toolkits::{ListedToolkit, VisibleToolkit};
-pub use uploads::Comparison;
+pub use stored::StoredData;
+pub use toolkits::VisibleToolkit;
+pub use versions::{Comparison, DeployedVersions};
 
 /// Limits of a user's acts on their own account, each of which writes an audit entry: per minute on average,
 /// and as a burst. No person reaches them.
@@ -226,7 +234,7 @@ impl Access {
     /// Replaces the operators and the local groups, effective immediately.
     pub fn set_roles(&self, roles: Roles) {
         self.0.roles.store(Arc::new(roles));
-        self.stores().toolkits.announce();
+        self.stores().toolkits.registry.announce();
     }
 
     /// The caller as a user, with their permissions.
@@ -236,7 +244,7 @@ impl Access {
 
     /// Signals when the toolkits that users can see may have changed.
     pub fn published(&self) -> watch::Receiver<()> {
-        self.stores().toolkits.published()
+        self.stores().toolkits.registry.published()
     }
 
     fn stores(&self) -> &Stores {

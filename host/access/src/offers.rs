@@ -20,6 +20,15 @@ pub enum Completed<'a> {
     Resource(&'a str),
 }
 
+/// An argument of which the user has typed the beginning.
+#[derive(Clone, Copy, Debug)]
+pub struct PartlyTyped<'a> {
+    /// Name of the argument.
+    pub argument: &'a str,
+    /// What the user has typed.
+    pub typed: &'a str,
+}
+
 impl User {
     /// Returns a prompt of a toolkit.
     pub fn prompt(&self, toolkit: &str, name: &str) -> Option<Callee> {
@@ -57,9 +66,10 @@ impl User {
         &self,
         toolkit: &str,
         completed: Completed<'_>,
-        (argument, typed): (&str, &str),
+        argument: PartlyTyped<'_>,
         others: &Map<String, Value>,
     ) -> Option<Result<Reply, CallError>> {
+        let PartlyTyped { argument, typed } = argument;
         let toolkit = self.whole(toolkit)?;
         let definition = toolkit.definition.clone();
         let (kind, proposals) = match completed {
@@ -91,7 +101,7 @@ impl User {
 
     /// Returns the toolkit, if the user may call all of its tools.
     fn whole(&self, id: &str) -> Option<Arc<Live>> {
-        let registry = self.stores().toolkits.registry();
+        let registry = self.stores().toolkits.registry.load();
         registry.get(id).filter(|live| self.part_of(live) == Part::Whole).cloned()
     }
 }

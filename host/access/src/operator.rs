@@ -8,7 +8,7 @@ use futures::Stream;
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Act;
 use kitbag_toolkits::invocations::Failing;
-use kitbag_toolkits::{Claim, Deployed, Origin, Rollback, RolledBack, TakenOver, ToolkitError, VouchReason};
+use kitbag_toolkits::{DeployTerms, Deployed, Incoming, Rollback, RolledBack, TakenOver, ToolkitError};
 use kitbag_vault::Rotated;
 
 use super::{AccessError, Stores, User};
@@ -21,25 +21,18 @@ impl Operator {
         Self(user)
     }
 
-    /// Deploys an upload and makes it live. `length` is the size in bytes that the sender declared, `limit`
-    /// the maximum, `vouch` the reason of an operator who vouches for it, and `origin` the operator's
-    /// statement about where it comes from. The deploy completes even if the client disconnects after the
+    /// Deploys an upload and makes it live. The deploy completes even if the client disconnects after the
     /// upload.
     pub async fn deploy<E: Display + Send + 'static>(
         self,
-        component: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
-        length: Option<u64>,
-        limit: u64,
-        (claim, vouch): (Claim, Option<VouchReason>),
-        origin: Origin,
+        component: Incoming<impl Stream<Item = Result<Bytes, E>> + Send + 'static>,
+        terms: DeployTerms,
     ) -> Result<Deployed, AccessError> {
         let deploy = async move {
             let Self(user) = &self;
             self.expect_one_release().await?;
-            let by = user.actor();
-            let toolkits = &user.stores().toolkits;
-            let terms = (claim, vouch.as_ref());
-            let deployed = toolkits.deploy(component, length, limit, &by, terms, &origin).await;
+            let deploys = &user.stores().toolkits.deploys;
+            let deployed = deploys.deploy(component, terms, &user.actor()).await;
             self.noting_refusal(Act::ToolkitDeployed, deployed).await
         };
         to_its_end(deploy).await.map_err(ToolkitError::from)?
@@ -47,14 +40,14 @@ impl Operator {
 
     /// Makes an earlier version live again.
     pub async fn roll_back(&self, id: &str, wanted: Rollback) -> Result<RolledBack, AccessError> {
-        let rolled_back = self.0.stores().toolkits.roll_back(id, wanted, &self.0.actor()).await;
+        let rolled_back = self.0.stores().toolkits.deploys.roll_back(id, wanted, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitRolledBack, rolled_back).await
     }
 
     /// Removes a toolkit with all its versions.
     pub async fn remove(&self, id: &str) -> Result<(), AccessError> {
         let revocations = self.revocations(id).await?;
-        let removed = self.0.stores().toolkits.remove(id, &self.0.actor()).await;
+        let removed = self.0.stores().toolkits.deploys.remove(id, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitRemoved, removed).await?;
         self.0.stores().accounts.revoke_later(revocations);
         Ok(())
@@ -62,14 +55,14 @@ impl Operator {
 
     /// Releases a toolkit that this operator owns: the next operator who needs ownership becomes its owner.
     pub async fn release(&self, id: &str) -> Result<(), AccessError> {
-        let released = self.0.stores().toolkits.release(id, &self.0.actor()).await;
+        let released = self.0.stores().toolkits.owners.release(id, &self.0.actor()).await;
         self.noting_refusal(Act::ToolkitReleased, released).await
     }
 
     /// Makes this operator the owner of a toolkit. Users' secrets and settings for it are deleted.
     pub async fn take_over(&self, id: &str) -> Result<TakenOver, AccessError> {
         let revocations = self.revocations(id).await?;
-        let taken_over = self.0.stores().toolkits.take_over(id, &self.0.actor()).await?;
+        let taken_over = self.0.stores().toolkits.owners.take_over(id, &self.0.actor()).await?;
         self.0.stores().accounts.revoke_later(revocations);
         Ok(taken_over)
     }

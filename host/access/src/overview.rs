@@ -89,19 +89,27 @@ pub struct ToolkitFigures {
     pub failures_by_interval: Vec<u64>,
 }
 
+/// Figures of deployed toolkits beside their calls, by toolkit id.
+struct DeployedFigures {
+    component_bytes: HashMap<String, u64>,
+    waiting_consents: HashMap<String, u64>,
+}
+
 impl Operator {
     /// Returns the figures of all deployed toolkits, and of the server's own tools.
     pub async fn overview(&self, period: Period) -> Result<Overview, AccessError> {
         let stores = self.0.stores();
         let counts = stores.invocations.counts(period).await.map_err(AccessError::Records)?;
         let documents = stores.knowledge.usage_of_all().await.map_err(AccessError::Records)?;
-        let sizes = stores.toolkits.component_sizes().await?;
-        let waiting = stores.toolkits.waiting_by_toolkit().await?;
-        let registry = stores.toolkits.registry();
+        let deployed = DeployedFigures {
+            component_bytes: stores.toolkits.versions.component_sizes().await?,
+            waiting_consents: stores.toolkits.consents.waiting_by_toolkit().await?,
+        };
+        let registry = stores.toolkits.registry.load();
         let own = stores.knowledge_tools.iter().map(|tools| tools.definition());
         let names = registry.all().map(|toolkit| &*toolkit.definition).chain(own);
         let names = names.map(|definition| (definition.id.clone(), definition.name.clone()));
-        Ok(Overview::new(counts, names.collect(), (&sizes, &waiting), documents))
+        Ok(Overview::new(counts, names.collect(), &deployed, documents))
     }
 }
 
@@ -110,7 +118,7 @@ impl Overview {
     fn new(
         counts: Counts,
         toolkits: Vec<(String, String)>,
-        (sizes, waiting): (&HashMap<String, u64>, &HashMap<String, u64>),
+        deployed: &DeployedFigures,
         documents: Usage,
     ) -> Self {
         let Counts { period, from, users, users_from, toolkits: mut counted } = counts;
@@ -119,8 +127,8 @@ impl Overview {
         for (toolkit, name) in toolkits {
             let counts = counted.remove(&toolkit).unwrap_or_default();
             totals.iter_mut().zip(&counts.intervals).for_each(|(total, of_toolkit)| total.add(of_toolkit));
-            let component_bytes = sizes.get(&toolkit).copied();
-            let waiting_consents = waiting.get(&toolkit).copied().unwrap_or_default();
+            let component_bytes = deployed.component_bytes.get(&toolkit).copied();
+            let waiting_consents = deployed.waiting_consents.get(&toolkit).copied().unwrap_or_default();
             let figures = ToolkitFigures::new(toolkit, name, component_bytes, &counts, period);
             all.push(ToolkitFigures { waiting_consents, ..figures });
         }
@@ -208,9 +216,11 @@ mod tests {
         let counts = Counts { period, from, users: 3, users_from: from, toolkits };
         let names = ["a", "m", "z"].map(|id| (id.to_owned(), id.to_uppercase())).to_vec();
 
-        let sizes = HashMap::from([("a".to_owned(), 7)]);
-        let waiting = HashMap::from([("m".to_owned(), 3), ("gone".to_owned(), 5)]);
-        let overview = Overview::new(counts, names, (&sizes, &waiting), Usage { documents: 1, bytes: 2 });
+        let deployed = DeployedFigures {
+            component_bytes: HashMap::from([("a".to_owned(), 7)]),
+            waiting_consents: HashMap::from([("m".to_owned(), 3), ("gone".to_owned(), 5)]),
+        };
+        let overview = Overview::new(counts, names, &deployed, Usage { documents: 1, bytes: 2 });
 
         let ids: Vec<_> = overview.toolkits.iter().map(|it| it.toolkit.as_str()).collect();
         assert_eq!(ids, ["z", "a", "m"]);

@@ -43,7 +43,7 @@ impl Access {
             Ok(used) => used,
             Err(error) => return warn!(%error, "which toolkits are in use cannot be read"),
         };
-        let registry = self.stores().toolkits.registry();
+        let registry = self.stores().toolkits.registry.load();
         for live in used.iter().filter_map(|id| registry.get(id)) {
             if let Err(error) = live.ready().await {
                 warn!(toolkit.id = %live.definition.id, %error, "a toolkit cannot be prepared");

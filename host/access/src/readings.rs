@@ -11,7 +11,7 @@ impl Access {
     /// nothing about any.
     pub async fn readings(&self) -> Vec<Reading> {
         let stores = self.stores();
-        let deployed = stores.toolkits.registry().all().count();
+        let deployed = stores.toolkits.registry.load().all().count();
         let mut readings = vec![
             Reading::count(
                 "calls_in_flight",

@@ -93,14 +93,14 @@ impl Records {
         if self.toolkit == knowledge_tools::ID {
             return Some(rules::records_of_own_tools_seen(&self.user));
         }
-        let registry = self.user.stores().toolkits.registry();
+        let registry = self.user.stores().toolkits.registry.load();
         rules::records_seen(&self.user, registry.get(&self.toolkit)?)
     }
 
     /// Whether the toolkit still exists.
     fn exist(&self) -> bool {
         self.toolkit == knowledge_tools::ID
-            || self.user.stores().toolkits.registry().get(&self.toolkit).is_some()
+            || self.user.stores().toolkits.registry.load().get(&self.toolkit).is_some()
     }
 
     fn unknown(&self) -> AccessError {

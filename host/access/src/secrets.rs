@@ -7,8 +7,8 @@ use kitbag_database::EVERYONE;
 use kitbag_database::audit::Actor;
 use kitbag_database::peers::{Hint, Subject};
 use kitbag_identity::Caller;
-use kitbag_toolkits::{FirstAct, Live, Reach, ToolkitError};
-use kitbag_vault::{EveryoneOptions, Link, SecretSlot, SecretStatus, VaultError};
+use kitbag_toolkits::{FirstAct, Live, Reach};
+use kitbag_vault::{EveryoneOptions, Link, SecretSlot, VaultError};
 use secrecy::{ExposeSecret, SecretString};
 use tracing::info;
 
@@ -46,18 +46,6 @@ impl User {
         self.toolkit(toolkit)?.secret(name)
     }
 
-    /// Returns the declared names, with whether the user has set them, and names that are set but no longer
-    /// declared. Own secrets are listed even if the user can no longer see the toolkit.
-    pub async fn secrets(&self, toolkit: &str) -> Result<Vec<SecretStatus>, AccessError> {
-        let visible = self.toolkit(toolkit).ok();
-        let definition = visible.as_ref().map(VisibleToolkit::definition);
-        let list = self.stores().vault.list(self.id(), toolkit, definition).await?;
-        if visible.is_none() && list.is_empty() {
-            return Err(ToolkitError::Unknown(toolkit.to_owned()).into());
-        }
-        Ok(list)
-    }
-
     /// Sets a value, if the user's permission is still valid.
     pub async fn set_secret(
         &self,
@@ -66,15 +54,6 @@ impl User {
     ) -> Result<StoredSecret, AccessError> {
         self.admit_own_act()?;
         self.access.set_with(secret, value, SetBy::User(&self.actor())).await
-    }
-
-    /// Removes a value, even if the user can no longer see the toolkit or it no longer declares the name.
-    pub async fn unset_secret(&self, toolkit: &str, name: &str) -> Result<(), AccessError> {
-        if !self.stores().vault.unset(&self.actor(), self.id(), toolkit, name).await? {
-            // Nothing was removed: fails if the name is not declared, for instance misspelled.
-            self.secret(toolkit, name)?;
-        }
-        Ok(())
     }
 }
 
@@ -182,7 +161,7 @@ impl Access {
     /// the secret.
     pub fn toolkit_of(&self, OwnSecret { slot, .. }: &OwnSecret) -> Option<Arc<Live>> {
         let SecretSlot { user, toolkit, owner, name } = slot;
-        let registry = self.stores().toolkits.registry();
+        let registry = self.stores().toolkits.registry.load();
         let live = registry.get(toolkit)?;
         let is_still_valid = live.owner == *owner
             && rules::may_see(user, live)
@@ -200,7 +179,7 @@ impl Access {
         let OwnSecret { slot, .. } = secret;
         self.stores().disk.room_for_a_little()?;
         let reach = secret.reach.as_ref().unwrap_or(&live.reach);
-        if !self.stores().toolkits.agree_first(&slot.user, &live, reach, FirstAct::Gift).await? {
+        if !self.stores().toolkits.consents.agree_first(&slot.user, &live, reach, FirstAct::Gift).await? {
             return Err(VaultError::ToolkitChanged.into());
         }
         match by {

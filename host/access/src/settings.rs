@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kitbag_manifest::{ConfigField, config};
-use kitbag_toolkits::user_config::UserConfigError;
+use kitbag_toolkits::user_config::{OwnedToolkit, UserConfigError};
 use serde_json::{Map, Value};
 
 use super::{AccessError, VisibleToolkit};
@@ -46,7 +46,7 @@ impl VisibleToolkit {
             return Err(UserConfigError::ToolkitChanged.into());
         }
         let definition = self.definition();
-        let toolkit = (definition.id.as_str(), self.owner());
+        let toolkit = OwnedToolkit { id: &definition.id, owner: self.owner() };
         Ok(stores.user_config.change(self.user.id(), toolkit, &definition.config, changes).await?)
     }
 }

@@ -22,11 +22,11 @@ use kitbag_knowledge::{Capture, CaptureSettings, Extract, Options};
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_net::traces::Traces;
 use kitbag_toolkits::audience::Subject;
-use kitbag_toolkits::dispatch::AdmissionLimits;
+use kitbag_toolkits::dispatch::{AdmissionLimits, CallServices};
 use kitbag_toolkits::invocations::{Period, RetentionLimits, Scope};
 use kitbag_toolkits::testing::{compiler, sandbox};
 use kitbag_toolkits::user_config::UserConfigError;
-use kitbag_toolkits::{Claim, LimitedCalls, Origin, Rollback, ToolkitError};
+use kitbag_toolkits::{Claim, DeployTerms, Incoming, LimitedCalls, Origin, Rollback, ToolkitError};
 use kitbag_vault::user_cache::UserCache;
 use kitbag_vault::{KeySource, VaultError};
 use serde_json::{Map, Value, json};
@@ -180,16 +180,17 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let egress = Egress::new(EgressSettings::default());
     let outbound = egress.clone();
     let objects = Objects::of_test(path, database).await;
-    let toolkits = Toolkits::open(
-        path,
-        objects.components(),
-        database.clone(),
-        sandbox(),
-        compiler(),
-        Disk::unwatched(),
-        egress.clone(),
-    );
-    let toolkits = Arc::new(toolkits.await.expect("they open"));
+    let dependencies = kitbag_toolkits::Dependencies {
+        components: objects.components(),
+        database: database.clone(),
+        sandbox: sandbox(),
+        compiler: compiler(),
+        disk: Disk::unwatched(),
+        egress: egress.clone(),
+        on_removal: Arc::new(|| ()),
+    };
+    let toolkits = Toolkits::open(path, dependencies, kitbag_toolkits::Options::default()).await;
+    let toolkits = Arc::new(toolkits.expect("they open"));
     let vault = Vault::open(database.clone(), KeySource::File(path.join("master-key"))).await;
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
@@ -198,16 +199,17 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let invocations =
         Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
-    let (metrics, traces) = (Metrics::default(), Traces::default());
     let workers = Workers::start("worker", take_a_share).expect("there are threads");
-    let dispatch = Dispatch::new(
-        toolkits.clone(),
-        (vault.clone(), user_config.clone()),
-        invocations.clone(),
-        limits,
-        workers.clone(),
-        (metrics, traces),
-    );
+    let services = CallServices {
+        toolkits: toolkits.clone(),
+        vault: vault.clone(),
+        user_config: user_config.clone(),
+        invocations: invocations.clone(),
+        workers: workers.clone(),
+        metrics: Metrics::default(),
+        traces: Traces::default(),
+    };
+    let dispatch = Dispatch::new(services, limits);
     let code_runner = CodeRunner::open(path, path.to_owned(), sandbox(), compiler()).await;
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
@@ -242,10 +244,10 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
     let outcome: Result<(), AccessError> = match operation {
         "see" => user.toolkit(id).map(drop),
         "list" => {
-            let is_listed = user.listing().iter().any(|toolkit| toolkit.definition.id == id);
+            let is_listed = user.listed().all().iter().any(|toolkit| toolkit.definition.id == id);
             return if is_listed { "yes" } else { "hidden" };
         }
-        "read-record" => user.toolkit_record(id).await.map(drop),
+        "read-record" => user.listed().record(id).await.map(drop),
         "call" => {
             let called = user.call(&format!("{id}__find"), Map::new(), None).await;
             // The call fails because there is no component, which shows that the user may call it.
@@ -253,11 +255,11 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
         }
         "read-settings" => read_settings(user, id).await,
         "change-settings" => change_settings(user, id).await,
-        "list-secrets" => user.secrets(id).await.map(drop),
+        "list-secrets" => user.stored_for(id).secrets().await.map(drop),
         "set-secret" => set_secret(user, id).await,
-        "unset-secret" => user.unset_secret(id, "KEY").await,
+        "unset-secret" => user.stored_for(id).unset_secret("KEY").await,
         "agree" => agree(user, id).await,
-        "see-picture" => user.picture(&picture_of(id)).await.map(drop),
+        "see-picture" => user.listed().picture(&picture_of(id)).await.map(drop),
         "read-calls" => match user.records(id).await {
             Ok(records) => return if records.scope() == Some(Scope::All) { "all" } else { "own" },
             Err(error) => Err(error),
@@ -319,17 +321,23 @@ async fn agree(user: &User, id: &str) -> Result<(), AccessError> {
     toolkit.agree(&digest).await
 }
 
+fn own_terms() -> DeployTerms {
+    DeployTerms { claim: Claim::OwnOnly, vouch: None }
+}
+
 async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> Result<(), AccessError> {
     match operation {
         "upload" | "keep-upload" => {
-            let component = stream::iter([Ok::<_, io::Error>("no component".into())]);
+            let component = Incoming {
+                bytes: stream::iter([Ok::<_, io::Error>("no component".into())]),
+                length: Some(12),
+                limit: 1 << 10,
+                origin: Origin::default(),
+            };
             let attempted = if operation == "upload" {
-                operator
-                    .deploy(component, Some(12), 1 << 10, (Claim::OwnOnly, None), Origin::default())
-                    .await
-                    .map(drop)
+                operator.deploy(component, own_terms()).await.map(drop)
             } else {
-                operator.upload(component, Some(12), 1 << 10, Origin::default()).await.map(drop)
+                operator.reviews().upload(component).await.map(drop)
             };
             match attempted {
                 // This test has no compiler program, so a compiler error means that the upload was accepted.
@@ -342,34 +350,34 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         "release" => operator.release(id).await,
         "take-over" => operator.take_over(id).await.map(drop),
         "remove" => operator.remove(id).await,
-        "list-uploads" => operator.uploads().await.map(drop),
-        "review" => operator.review(id).await.map(drop),
+        "list-uploads" => operator.reviews().waiting().await.map(drop),
+        "review" => operator.reviews().get(id).await.map(drop),
         "deploy-upload" => {
-            let reviewed = operator.review(id).await?.reviewed();
-            operator.deploy_upload(id, (Claim::OwnOnly, None), reviewed).await.map(drop)
+            let reviewed = operator.reviews().get(id).await?.reviewed();
+            operator.reviews().deploy(id, own_terms(), reviewed).await.map(drop)
         }
-        "discard-upload" => operator.discard_upload(id).await,
-        "see-updates" => operator.tracked().await.map(drop),
-        "read-manifest" => operator.version(id, "1.0.0").await.map(drop),
+        "discard-upload" => operator.reviews().discard(id).await,
+        "see-updates" => operator.reviews().newer_versions().await.map(drop),
+        "read-manifest" => operator.versions().get(id, "1.0.0").await.map(drop),
         "count-failures" => operator.failing().await.map(drop),
         "see-overview" => operator.overview(Period::Day).await.map(drop),
-        "compare" => operator.compare(id, "1.0.0", "2.0.0").await.map(drop),
-        "read-audience" => operator.audience(id).map(drop),
-        "share" => operator.share(id, vec![audience::grant(json!({ "group": "sales" }))]).await,
-        "unshare" => match operator.unshare(id, Subject::Everyone, None).await {
+        "compare" => operator.versions().compare(id, "1.0.0", "2.0.0").await.map(drop),
+        "read-audience" => operator.audiences().of(id).map(drop),
+        "share" => operator.audiences().share(id, vec![audience::grant(json!({ "group": "sales" }))]).await,
+        "unshare" => match operator.audiences().unshare(id, Subject::Everyone, None).await {
             Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => Ok(()),
             other => other,
         },
-        "list-publishers" => operator.publishers().await.map(drop),
-        "add-publisher" => match operator.add_publisher("-", &public_key()).await {
+        "list-publishers" => operator.publishers().all().await.map(drop),
+        "add-publisher" => match operator.publishers().add("-", &public_key()).await {
             Err(AccessError::Toolkit(ToolkitError::PublisherName(_))) => Ok(()),
             other => other.map(drop),
         },
-        "remove-publisher" => match operator.remove_publisher("nobody").await {
+        "remove-publisher" => match operator.publishers().remove("nobody").await {
             Err(AccessError::Toolkit(ToolkitError::UnknownPublisher(_))) => Ok(()),
             other => other,
         },
-        "reset-publisher" => match operator.reset_publisher(id).await {
+        "reset-publisher" => match operator.publishers().reset(id).await {
             Err(AccessError::Toolkit(ToolkitError::NotBound(_))) => Ok(()),
             other => other.map(drop),
         },
@@ -455,8 +463,8 @@ async fn own_secrets_and_calls_stay_ones_own_when_a_toolkit_hides() {
     ana.roll_back("books", Rollback::default()).await.expect("it is hers");
 
     assert_eq!(attempt(&una, "see", "books").await, "hidden");
-    assert_eq!(una.secrets("books").await.expect("one is set").len(), 1);
-    una.unset_secret("books", "KEY").await.expect("it is una's");
+    assert_eq!(una.stored_for("books").secrets().await.expect("one is set").len(), 1);
+    una.stored_for("books").unset_secret("KEY").await.expect("it is una's");
     assert_eq!(attempt(&una, "list-secrets", "books").await, "hidden");
     assert_eq!(attempt(&una, "unset-secret", "books").await, "hidden");
 }

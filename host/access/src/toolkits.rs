@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::dispatch::{Answers, Call, Callee, ProgressListener, Reply};
-use kitbag_toolkits::{Live, Picture, ToolkitError, ToolkitRecord, listed_name};
+use kitbag_toolkits::{Live, ToolkitError, listed_name};
 use serde_json::{Map, Value};
 
+use super::listed::ListedToolkits;
 use super::{AccessError, CallError, Stores, User};
 
 /// A live toolkit that the user may call, with the tools that the user may call.
@@ -16,79 +17,28 @@ use super::{AccessError, CallError, Stores, User};
 pub struct VisibleToolkit {
     pub(super) user: User,
     live: Arc<Live>,
-    definition: Arc<ToolkitDefinition>,
-}
-
-/// A live toolkit that the user may list, with the tools that the user may list.
-#[derive(Clone)]
-pub struct ListedToolkit {
-    /// Live version.
-    pub live: Arc<Live>,
-    /// Declaration, reduced to the tools that the user may list.
-    pub definition: Arc<ToolkitDefinition>,
+    pub(super) definition: Arc<ToolkitDefinition>,
 }
 
 impl User {
-    /// Returns the toolkits that the user may call, sorted by id.
-    pub fn toolkits(&self) -> Vec<VisibleToolkit> {
-        let registry = self.stores().toolkits.registry();
-        registry.all().filter_map(|live| self.visible(live)).collect()
+    /// Returns the toolkits that the user may list: all for operators, otherwise those that they may call.
+    pub fn listed(&self) -> ListedToolkits<'_> {
+        ListedToolkits::of(self)
     }
 
-    /// Returns the toolkits that the user may list, sorted by id: all for operators, otherwise those that
-    /// they may call.
-    pub fn listing(&self) -> Vec<ListedToolkit> {
-        let registry = self.stores().toolkits.registry();
-        let is_operator = self.is_operator();
-        let listed = |live: &Arc<Live>| {
-            let definition =
-                if is_operator { live.definition.clone() } else { self.visible(live)?.definition };
-            Some(ListedToolkit { live: live.clone(), definition })
-        };
-        registry.all().filter_map(listed).collect()
+    /// Returns the toolkits that the user may call, sorted by id.
+    pub fn toolkits(&self) -> Vec<VisibleToolkit> {
+        let registry = self.stores().toolkits.registry.load();
+        registry.all().filter_map(|live| self.visible(live)).collect()
     }
 
     /// Returns a toolkit that the user may call.
     pub fn toolkit(&self, id: &str) -> Result<VisibleToolkit, AccessError> {
-        let registry = self.stores().toolkits.registry();
+        let registry = self.stores().toolkits.registry.load();
         registry
             .get(id)
             .and_then(|live| self.visible(live))
             .ok_or_else(|| ToolkitError::Unknown(id.to_owned()).into())
-    }
-
-    /// Returns the record of a toolkit that the user may list.
-    pub async fn toolkit_record(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
-        if self.is_operator() {
-            return self.recorded(id).await;
-        }
-        let visible = self.toolkit(id)?;
-        let record = self.recorded(id).await?;
-        Ok(if visible.is_whole() { record } else { record.narrowed_to(visible.definition()) })
-    }
-
-    async fn recorded(&self, id: &str) -> Result<ToolkitRecord, AccessError> {
-        let toolkits = &self.stores().toolkits;
-        let mut record = toolkits.record(id).await?;
-        if let Some(live) = toolkits.registry().get(id) {
-            record.vouched.clone_from(&live.vouch);
-            if self.is_operator() {
-                record.waiting_consents = Some(toolkits.waiting_consents(live).await?);
-            }
-        }
-        Ok(record)
-    }
-
-    /// Returns the picture of a toolkit that the user may list, by the SHA-256 of its content.
-    pub async fn picture(&self, digest: &str) -> Result<Picture, AccessError> {
-        let listing = self.listing();
-        let toolkit = listing.iter().find(|listed| listed.live.picture.as_deref() == Some(digest));
-        let toolkit = toolkit.ok_or(ToolkitError::UnknownPicture)?;
-        let (id, version) = (&toolkit.definition.id, &toolkit.definition.version);
-        let picture = self.stores().toolkits.picture(id, version).await?;
-        // The picture may have been replaced meanwhile.
-        let picture = picture.filter(|picture| picture.digest() == digest);
-        Ok(picture.ok_or(ToolkitError::UnknownPicture)?)
     }
 
     /// Returns the declaration of the server's own tools, if the user may call them.
@@ -130,7 +80,7 @@ impl User {
         if let Some(tool) = own.and_then(|tools| tools.find(listed_name)) {
             return Some(Callee::Own(tool));
         }
-        let tool = toolkits.registry().find(listed_name)?;
+        let tool = toolkits.registry.load().find(listed_name)?;
         let may_call = match self.part_of(&tool.toolkit) {
             Part::Whole => true,
             Part::Tools(tools) => tools.contains(&tool.definition().name),
@@ -185,7 +135,7 @@ impl User {
         Ok(self.stores().dispatch.redacted(self.id(), texts).await?)
     }
 
-    fn visible(&self, live: &Arc<Live>) -> Option<VisibleToolkit> {
+    pub(super) fn visible(&self, live: &Arc<Live>) -> Option<VisibleToolkit> {
         let definition = match self.part_of(live) {
             Part::Nothing => return None,
             Part::Whole => live.definition.clone(),
@@ -208,7 +158,7 @@ impl VisibleToolkit {
     }
 
     /// Whether the user may call all tools of the toolkit.
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         Arc::ptr_eq(&self.definition, &self.live.definition)
     }
 
@@ -226,7 +176,7 @@ impl VisibleToolkit {
 
     /// Returns the hosts that were declared by the version that was live at `time`.
     pub async fn hosts_at(&self, time: Timestamp) -> Result<Vec<String>, AccessError> {
-        Ok(self.user.stores().toolkits.hosts_at(&self.definition().id, time).await?)
+        Ok(self.user.stores().toolkits.versions.hosts_at(&self.definition().id, time).await?)
     }
 
     /// Returns the live version.

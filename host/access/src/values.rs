@@ -64,10 +64,11 @@ pub mod peers {
 /// Toolkits, their versions and their owners.
 pub mod toolkits {
     pub use kitbag_toolkits::{
-        Claim, Deployed, Difference, FormerOwner, Hidden, LimitUsage, Live, LiveVersion, NewerState, Origin,
-        Provenance, Publisher, Reach, ReachItem, Review, Reviewed, Rollback, RolledBack, Schemas, SignedBy,
-        TakenOver, ToolkitError, ToolkitRecord, Tracked, UploadRecord, Version, VersionRecord, VouchReason,
-        audience, difference, listed_name, names_of, record_names, toolkit_of,
+        Claim, DeployTerms, Deployed, Difference, FormerOwner, Hidden, Incoming, LimitUsage, Live,
+        LiveVersion, NewerState, Origin, Provenance, Publisher, Reach, ReachItem, Review, Reviewed, Rollback,
+        RolledBack, Schemas, SignedBy, TakenOver, ToolkitError, ToolkitRecord, Tracked, UploadRecord,
+        Version, VersionRecord, VouchReason, audience, difference, listed_name, names_of, record_names,
+        toolkit_of,
     };
 }
 

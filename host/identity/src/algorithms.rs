@@ -2,7 +2,7 @@
 
 use jsonwebtoken::{Algorithm, AlgorithmFamily};
 
-use super::InvalidSettings;
+use super::error::InvalidSettings;
 
 /// Accepted signature algorithms.
 ///

@@ -17,7 +17,9 @@ use secrecy::{ExposeSecret, SecretString};
 pub(super) use self::grants::Grant;
 pub(super) use self::store::end_all_sessions;
 use self::store::{Ends, GrantRow, SessionRow, Store};
-use super::{Caller, Groups, TokenProfile, random_text};
+use super::caller::{Caller, TokenProfile};
+use super::groups::Groups;
+use super::local::random_text;
 
 /// Maximum length of the stored `User-Agent`, in characters; the rest is cut off.
 const MAX_AGENT_CHARS: usize = 200;

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 
+use super::caller::{Caller, TokenProfile};
+use super::error::AuthError;
 use super::error::invalid;
+use super::groups::Groups;
 use super::origins::{self, Origins};
+use super::settings::SessionAudience;
 use super::token::{Presence, TokenKind};
-use super::{AuthError, Caller, Groups, SessionAudience, TokenProfile};
 
 /// Tolerated clock skew for `nbf` and `iat`, in seconds. `exp` has none: clients renew expired tokens.
 const LEEWAY: f64 = 60.0;
@@ -112,7 +115,8 @@ impl Rules {
     pub(super) fn accept(
         &self,
         kind: TokenKind,
-        (claims, groups): (Claims, Groups),
+        claims: Claims,
+        groups: Groups,
         origins: &Origins,
         now: f64,
     ) -> Result<Verified, AuthError> {

@@ -3,7 +3,7 @@
 use http::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use http::{HeaderMap, HeaderName};
 
-use super::AuthError;
+use super::error::AuthError;
 use super::error::invalid;
 use super::origins::Origins;
 

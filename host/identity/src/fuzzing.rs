@@ -5,12 +5,14 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use super::algorithms::Algorithms;
+use super::caller::Caller;
 use super::claims::Rules;
 use super::credential::Credential;
+use super::groups::Groups;
 use super::keys::KeySet;
 use super::origins::Origins;
+use super::settings::{SessionAudience, UntypedTokens};
 use super::token::Token;
-use super::{Caller, SessionAudience, UntypedTokens};
 
 /// The issuer that [`verify`] trusts.
 pub const ISSUER: &str = "https://id.example";
@@ -24,7 +26,8 @@ pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Arc<Caller>> {
     let token = Token::parse(token, &Algorithms::default(), UntypedTokens::Accepted).ok()?;
     keys.verify(&token).ok()?;
     let rules = Rules::new(ISSUER, BASE_URL, &[], SessionAudience::Required);
-    rules.accept(token.kind, token.payload().ok()?, &origins(), now).ok().map(|verified| verified.caller)
+    let verified = rules.accept(token.kind, token.payload().ok()?, Groups::default(), &origins(), now);
+    verified.ok().map(|verified| verified.caller)
 }
 
 /// Returns the token in a request's headers.

@@ -18,9 +18,9 @@ use tokio::time::Instant;
 use tracing::warn;
 use url::Url;
 
+use super::error::{AuthError, InvalidSettings};
 use super::keys::KeySet;
 use super::well_known::metadata_urls;
-use super::{AuthError, InvalidSettings};
 
 const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 /// Maximum length of another issuer in an error, in characters.

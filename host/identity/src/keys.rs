@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, crypto};
 use serde::Deserialize;
 
-use super::AuthError;
+use super::error::AuthError;
 use super::error::invalid;
 use super::token::Token;
 

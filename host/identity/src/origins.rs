@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use url::Url;
 
-use super::InvalidSettings;
+use super::error::InvalidSettings;
 
 /// Allowed origins, in the spelling that browsers send (RFC 6454, section 6.2).
 #[derive(Clone, Debug)]

@@ -29,8 +29,10 @@ use tracing::{error, warn};
 pub use self::store::revoke_keys_for;
 use self::store::{KeyRow, Store};
 pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
+use super::caller::{Caller, TokenProfile};
+use super::error::AuthError;
 use super::error::invalid;
-use super::{AuthError, Caller, Groups, TokenProfile};
+use super::groups::Groups;
 
 /// Prefix of every key, recognised by people and secret scanners.
 const PREFIX: &str = "kbk_";

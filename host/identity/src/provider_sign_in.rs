@@ -36,12 +36,16 @@ use self::attempts::Attempts;
 use self::client::RegisteredClients;
 use self::pending::Pending;
 use self::renewal::Renewals;
+use super::browser_sessions::BrowserSessions;
 use super::browser_sessions::Grant;
 use super::client::{
     AuthorizationRequest, AuthorizationServer, Client, ClientError, Code, DEFAULT_SCOPE, ExpectedResponse,
     Http, redeem,
 };
-use super::{AuthError, BrowserSessions, Groups, Identity, random_text};
+use super::error::AuthError;
+use super::groups::Groups;
+use super::identity::Identity;
+use super::local::random_text;
 
 /// Timeout of one request to the provider.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -234,8 +238,8 @@ impl ProviderSignIn {
         if !once {
             return Err(ProviderError::NotPending);
         }
-        let granted = (time(expires), caller.groups.clone());
-        let seal = |id: &str| self.grant(id, granted, tokens.refresh_token.as_ref());
+        let groups = caller.groups.clone();
+        let seal = |id: &str| self.grant(id, time(expires), groups, tokens.refresh_token.as_ref());
         let token = self.sessions.begin_granted(&caller.user_id, agent, seal).await?;
         info!(user.id = caller.user_id, "a browser has signed in");
         Ok(token)
@@ -245,7 +249,8 @@ impl ProviderSignIn {
     fn grant(
         &self,
         id: &str,
-        (expires_at, groups): (Timestamp, Groups),
+        expires_at: Timestamp,
+        groups: Groups,
         refresh_token: Option<&SecretString>,
     ) -> Grant {
         let seal = |token| self.vault.seal_value(PURPOSE, id, token);

@@ -5,8 +5,13 @@ mod provider;
 mod providers;
 mod rotation;
 
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jsonwebtoken::Algorithm;
+use kitbag_net::egress::Egress;
 use serde_json::{Value, json};
 
 use self::provider::{TestKey, TestProvider};

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 
 use super::algorithms::Algorithms;
+use super::error::AuthError;
 use super::error::invalid;
-use super::{AuthError, UntypedTokens};
+use super::settings::UntypedTokens;
 
 /// A token whose signature has yet to be verified.
 pub(super) struct Token<'a> {

@@ -1,14 +1,25 @@
 //! The composition root: builds and owns all parts of a server.
 
+mod address;
 mod at_rest;
-mod configuration;
 mod connections;
+mod data;
 mod error;
+mod identity;
+mod knowledge;
 mod listeners;
 mod metrics;
-mod parts;
+mod outbound;
+mod process;
 mod reload;
+mod resources;
+mod sandbox;
+mod sandbox_limits;
 mod stopping;
+mod storage;
+mod toolkits;
+mod vault;
+mod web;
 
 use std::fs::File;
 use std::future::{Future, pending};
@@ -16,48 +27,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kitbag_access::{Access, Stores};
-use kitbag_base::metrics::Metrics;
-use kitbag_base::tasks::take_a_share;
-use kitbag_base::workers::Workers;
 use kitbag_database::Database;
-use kitbag_database::peers::{Hints, Process};
-use kitbag_identity::{ProviderSignIn, bind_issuer};
+use kitbag_database::peers::Process;
 use kitbag_knowledge::Knowledge;
 use kitbag_net::traces::Traces;
-use kitbag_sandbox::capabilities::Services;
-use kitbag_sandbox::compiler::{Compiler, Program};
-use kitbag_sandbox::{Background, Sandbox};
-use kitbag_toolkits::Toolkits;
+use kitbag_sandbox::compiler::Program;
 use kitbag_toolkits::invocations::Invocations;
-use kitbag_toolkits::user_config::UserConfig;
-use kitbag_vault::Vault;
-use kitbag_vault::outbound_auth::Accounts;
-use kitbag_vault::user_cache::UserCache;
-use kitbag_web::Shared;
 use tokio::time::timeout;
 use tracing::{info, warn};
 use url::Url;
 
-use crate::settings::{Issuer, Listen, Settings};
-use connections::{Service, Tls};
+use crate::settings::{Listen, Settings};
+use address::Address;
+pub use address::certificate_files;
+pub use at_rest::{AtRest, AtRestError, share_data};
+use connections::Service;
+pub use error::StartError;
+use identity::SignIn;
+pub use listeners::ListenError;
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
-use parts::{
-    audit_log, browser_sessions, capture, claim, code_runner, dispatch, embedder, join, knowledge_options,
-    knowledge_tools, open_certificate, open_database, open_objects, outbound, program_keys,
-    restrict_permissions, sign_in, watched_disk,
-};
-use stopping::Stopping;
-
-pub use at_rest::{AtRest, AtRestError, share_data};
-pub use configuration::{certificate_files, compile_limits, key_source, limits, objects_location};
-use configuration::{
-    connection_limits, consent_by, drain, followed_registries, memory_for_calls, pace, request_shares,
-    retention, roles, signature_rule, web_client,
-};
-pub use error::StartError;
-pub use listeners::ListenError;
 pub use reload::Reload;
+use resources::Resources;
+use sandbox::Execution;
+pub use sandbox_limits::{compile_limits, limits};
+use stopping::Stopping;
+pub use storage::objects_location;
+use toolkits::ToolkitParts;
+use vault::UserData;
+pub use vault::key_source;
 
 /// Time limit for closing the database and ending the tasks that write to it. Committed data is safe anyway.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -66,7 +64,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct App {
     listeners: Listeners,
     service: Service<kitbag_web::Service>,
-    base_url: Url,
+    address: Address,
     database: Database,
     invocations: Arc<Invocations>,
     knowledge: Knowledge,
@@ -88,144 +86,66 @@ impl App {
 
     /// Like [`start`](Self::start), for programs other than `kitbag`. `compiler`: the `kitbag` program, which
     /// is run as the compiler process.
-    #[expect(clippy::too_many_lines, reason = "it lists the parts of a server, each once")]
     pub async fn start_with(settings: &Settings, compiler: Program) -> Result<Self, StartError> {
-        let lock = claim(&settings.data)?;
+        let lock = data::claim(&settings.data)?;
         let listeners = Listeners::open(settings).await?;
-        let addresses: Vec<_> = listeners.addresses().iter().filter_map(Listen::tcp).collect();
-        let base_url = settings.base_url(&addresses)?;
-        let certificate = open_certificate(settings, &base_url).await?;
+        let address = Address::of(settings, &listeners).await?;
+        let stopping = Stopping::new(settings, &listeners);
 
-        let database = open_database(settings).await?;
+        let database = storage::open_database(settings).await?;
         // Before any user's data is read.
-        bind_issuer(&database, settings.issuer.name(), settings.issuer_replaces.get().map(Issuer::name))
-            .await?;
-        let metrics = Metrics::default();
-        let (egress, traces) = outbound(settings, &metrics)?;
-        let background = Background::start().map_err(StartError::Threads)?;
-        let stopping = Stopping::new(drain(settings, &listeners), &listeners);
-        let disk = watched_disk(settings)?;
-        let objects = open_objects(settings, &database, &egress).await?;
-        let compiler =
-            Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.begun.clone());
-        let artifacts = objects.artifacts();
-        let capture =
-            capture(settings, artifacts, background.clone(), compiler.clone(), egress.clone()).await?;
-        let hints = Hints::start(&database);
-        let workers = Workers::start("large-work", take_a_share).map_err(StartError::Threads)?;
-        let embedder = embedder(settings, &egress).await?;
-        let options = knowledge_options(settings, embedder, disk.clone(), &hints, workers.clone());
-        let vault = Arc::new(Vault::open(database.clone(), key_source(settings)?).await?);
-        let job_settings = Knowledge::job_settings(&capture, &options);
-        let process = join(settings, &database, &vault, &job_settings).await?;
-        let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await?;
-        let accounts = Accounts::new(egress.clone(), vault.clone());
-        let cache = Arc::new(UserCache::new(database.clone(), vault.clone(), disk.clone()));
-        cache.keep_sweeping();
-        let services = Services::new(egress.clone())
-            .with_knowledge(knowledge.clone())
-            .with_accounts(accounts.clone())
-            .with_cache(cache.clone());
-        let request_shares = request_shares(settings, workers.clone());
-        let memory = memory_for_calls(settings, request_shares.memory())?;
-        let sandbox = Sandbox::new(limits(settings), services, background)?.with_memory(memory.clone());
-        let instances = sandbox.instance_pool();
-        let (data, files, tables) = (&settings.data, objects.components(), database.clone());
-        let opening = Toolkits::open(
-            data,
-            files,
-            tables,
-            sandbox.clone(),
-            compiler.clone(),
-            disk.clone(),
-            egress.clone(),
-        );
-        let forgetting = vault.clone();
-        let toolkits = opening.await?.on_removal(move || forgetting.clear_cache());
-        let toolkits =
-            toolkits.with_consent_by(consent_by(settings)).with_signature_rule(signature_rule(settings));
-        let limit = settings.component_size.bytes() as u64;
-        let toolkits = Arc::new(toolkits.following(followed_registries(settings)?, limit));
-        toolkits.keep_removing_expired_uploads();
-        toolkits.keep_asking_registries(stopping.begun.clone());
-        objects.keep_ending(stopping.begun.clone());
-        let user_config = Arc::new(UserConfig::new(database.clone()));
-        let records = Invocations::open(database.clone(), hints.clone(), retention(settings));
-        let invocations = Arc::new(records.await?);
-        let dispatch = dispatch(
-            settings,
-            &toolkits,
-            (&vault, &user_config, &invocations),
-            workers,
-            (&metrics, &traces),
-        )?;
+        identity::bind(settings, &database).await?;
+        let resources = Resources::open(settings, database, compiler, &stopping.begun).await?;
+        let Resources { database, hints, .. } = &resources;
+        let prepared = knowledge::Prepared::new(settings, &resources).await?;
+        let vault = vault::open(settings, database).await?;
+        let process = process::join(settings, database, &vault, &prepared.job_settings()).await?;
+        let knowledge = prepared.open(database, &process).await?;
+        let user_data = UserData::of(vault.clone(), &resources);
+        let execution = Execution::start(settings, &resources, &knowledge, &user_data)?;
+        let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
+        resources.objects.keep_ending(stopping.begun.clone());
+        let invocations = parts.invocations.clone();
         let stores = Stores {
             database: database.clone(),
-            toolkits,
-            dispatch,
-            code_runner: code_runner(settings, sandbox.clone(), compiler.clone()).await?,
-            vault: vault.clone(),
-            accounts,
-            cache,
-            user_config,
-            invocations: invocations.clone(),
-            audit: audit_log(settings, &database),
+            toolkits: parts.toolkits,
+            dispatch: parts.dispatch,
+            code_runner: parts.code_runner,
+            vault: user_data.vault,
+            accounts: user_data.accounts,
+            cache: user_data.cache,
+            user_config: parts.user_config,
+            invocations: parts.invocations,
+            audit: storage::audit_log(settings, database),
             knowledge: knowledge.clone(),
-            knowledge_tools: knowledge_tools(settings, &knowledge, &base_url),
+            knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
             process: process.clone(),
-            disk,
-            hints,
+            disk: resources.disk.clone(),
+            hints: hints.clone(),
         };
 
-        let program_keys = program_keys(settings, &database);
-        let (identity, authorization_server) =
-            sign_in(settings, &base_url, egress.clone(), &database, program_keys.clone()).await?;
-        let browser_sessions = browser_sessions(settings, &database);
-        let provider_sign_in = web_client(settings).map(|client| {
-            let (identity, sessions) = (identity.clone(), browser_sessions.clone());
-            let (database, url) = (database.clone(), base_url.as_str().trim_end_matches('/'));
-            Arc::new(ProviderSignIn::new(identity, sessions, vault, database, egress, client, url))
-        });
+        let sign_in = SignIn::open(settings, &address.base_url, &resources, &vault).await?;
         // Last, because each key file that others could read has been refused by now.
-        restrict_permissions(&settings.data).await?;
-        let access = Access::new(stores, roles(settings));
+        data::restrict_permissions(&settings.data).await?;
+        let access = Access::new(stores, identity::roles(settings));
         access.prepare();
-        let sources = Sources::new(&metrics, &access, memory, instances, certificate.as_ref(), &base_url);
+        let sources = Sources::new(&resources.metrics, &access, &execution, &address);
         let exposition = Exposition::open(settings, sources)?;
-        let tls = certificate.clone().map(|it| Tls::new(it, settings.request_timeout.get(), metrics.clone()));
-        let web = kitbag_web::Service::new(Shared {
-            identity,
-            authorization_server,
-            browser_sessions,
-            program_keys,
-            provider_sign_in,
-            access: access.clone(),
-            base_url: base_url.clone(),
-            allowed_origins: settings.allowed_origins.as_slice().into(),
-            pace: pace(settings),
-            component_size: settings.component_size.bytes() as u64,
-            request_shares,
-            mcp_request_size: settings.mcp_request_size.bytes(),
-            mcp_requests_per_minute: settings.mcp_requests_per_minute,
-            metrics,
-            certificate: certificate.clone(),
-            traces: traces.clone(),
-            draining: stopping.draining.clone(),
-            stopping: stopping.begun.clone(),
-            refusing: stopping.refusing.clone(),
-        });
+        let shares = execution.request_shares;
+        let service =
+            web::service(settings, &address, &resources, sign_in, access.clone(), shares, &stopping);
         Ok(Self {
             listeners,
-            service: service(settings, web, tls, &stopping),
-            base_url,
-            database,
+            service,
+            reload: Reload::new(access, address.certificate.clone(), settings.clone()),
+            address,
+            database: resources.database,
             invocations,
             knowledge,
             process,
             stopping,
-            reload: Reload::new(access, certificate, settings.clone()),
             exposition,
-            traces,
+            traces: resources.traces,
             _lock: lock,
         })
     }
@@ -237,7 +157,7 @@ impl App {
 
     /// The public URL.
     pub fn base_url(&self) -> &Url {
-        &self.base_url
+        &self.address.base_url
     }
 
     /// Returns a handle that applies changed settings while the server runs.
@@ -247,7 +167,7 @@ impl App {
 
     /// Serves until `stop` resolves, then waits at most 30 s for running calls.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
-        info!(url = %self.base_url, "serving");
+        info!(url = %self.address.base_url, "serving");
         let stop = async {
             stop.await;
             self.stopping.drain_and_begin().await;
@@ -271,14 +191,4 @@ impl App {
             warn!("the database did not close in time");
         }
     }
-}
-
-fn service(
-    settings: &Settings,
-    handler: kitbag_web::Service,
-    tls: Option<Tls>,
-    stopping: &Stopping,
-) -> Service<kitbag_web::Service> {
-    let (pace, limits) = (pace(settings), connection_limits(settings));
-    Service { handler, pace, limits, tls, draining: stopping.draining.clone() }
 }

@@ -33,8 +33,9 @@ pub(super) fn rank(
     let partitions = index.partitions(rayon::current_num_threads());
     let counts = each(&partitions, |partition| counts(index, partition, &frequencies));
     let none = vec![Count::default(); frequencies.len()];
-    let counts =
-        counts.into_iter().fold(none, |sums, counts| sums.into_iter().zip(counts).map(Count::sum).collect());
+    let counts = counts.into_iter().fold(none, |sums, counts| {
+        sums.into_iter().zip(counts).map(|(one, other)| one.plus(other)).collect()
+    });
     let passages = Texts::new(index.len(), index.words());
     let documents = Texts::new(index.documents(), index.words());
     let weighted: Vec<_> = frequencies
@@ -73,8 +74,8 @@ struct Count {
 }
 
 impl Count {
-    fn sum((one, other): (Self, Self)) -> Self {
-        Self { passages: one.passages + other.passages, documents: one.documents + other.documents }
+    fn plus(self, other: Self) -> Self {
+        Self { passages: self.passages + other.passages, documents: self.documents + other.documents }
     }
 }
 

@@ -374,7 +374,7 @@ impl Knowledge {
         offset: u32,
         count: u32,
     ) -> Result<DocumentPart, KnowledgeError> {
-        let part = self.0.store.document_part(user_id, id, (offset, count)).await?;
+        let part = self.0.store.document_part(user_id, id, offset, count).await?;
         part.ok_or(KnowledgeError::NotFound)
     }
 

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, Uri};
 use kitbag_base::metrics::Metrics;
-use kitbag_manifest::ToolkitDefinition;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracer, SdkTracerProvider};
@@ -29,7 +28,7 @@ use crate::egress::Egress;
 pub use arrival::Arrival;
 use exporter::Exporter;
 use queue::{Processor, Queue};
-pub use span::{CallStep, Span, Trace};
+pub use span::{CallStep, Called, Span, Trace};
 
 /// Time limit for sending the queued spans in [`Traces::close`].
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -103,14 +102,9 @@ impl Traces {
     }
 
     /// Begins the trace of a call, if the call is sampled. Without `arrival`, the trace begins now.
-    pub fn begin(
-        &self,
-        arrival: Option<Arrival>,
-        toolkit: &ToolkitDefinition,
-        (method, name): (&str, &str),
-    ) -> Span {
+    pub fn begin(&self, arrival: Option<Arrival>, called: Called<'_>) -> Span {
         let Some(running) = &self.0 else { return Span::default() };
-        Span::of_call(&running.tracer, arrival, toolkit, (method, name))
+        Span::of_call(&running.tracer, arrival, called)
     }
 
     /// Sends the queued spans, for at most two seconds, and stops the exporter.

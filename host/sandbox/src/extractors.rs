@@ -45,8 +45,9 @@ impl Extractors {
         sandbox: ExtractorSandbox,
         compiler: Compiler,
     ) -> io::Result<Self> {
-        let role = (Role::Extractor, sandbox.code_version());
-        let installed = InstalledComponents::open(data, CODE_FOLDER, folder, role, compiler).await?;
+        let version = sandbox.code_version();
+        let installed =
+            InstalledComponents::open(data, CODE_FOLDER, folder, Role::Extractor, version, compiler).await?;
         let (loaded, slots) = (FileKind::ALL.map(|_| OnceCell::new()), Semaphore::new(MAX_CONCURRENT));
         Ok(Self(Arc::new(Parts { sandbox, installed, loaded, slots })))
     }

@@ -60,7 +60,8 @@ impl InstalledComponents {
         data: &Path,
         code_folder: &'static str,
         folder: PathBuf,
-        (role, code_version): (Role, String),
+        role: Role,
+        code_version: String,
         compiler: Compiler,
     ) -> io::Result<Self> {
         let (data, version) = (data.to_owned(), code_version.clone());

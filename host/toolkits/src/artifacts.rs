@@ -28,7 +28,7 @@ use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::ToolkitError;
+use super::error::ToolkitError;
 
 /// Maximum pause between two chunks of an upload.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -7,14 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Not;
-use std::sync::Arc;
 
-use kitbag_base::tasks::to_its_end;
-use kitbag_database::audit::Actor;
 use kitbag_identity::Groups;
 use serde::{Deserialize, Serialize};
-
-use super::{ToolkitError, Toolkits};
 
 /// Maximum number of grants per toolkit.
 pub(super) const MAX_GRANTS: usize = 200;
@@ -280,41 +275,6 @@ impl Limited {
     fn of(grant: &Grant, user: &str) -> Self {
         let is_together = matches!(grant.subject, Subject::Group(_)) && !grant.limits.each;
         Self { grant: grant.clone(), user: (!is_together).then(|| user.to_owned()) }
-    }
-}
-
-impl Toolkits {
-    /// Grants tools of a toolkit; replaces the limits of existing grants.
-    pub async fn share(
-        self: &Arc<Self>,
-        id: &str,
-        grants: Vec<Grant>,
-        by: &Actor,
-    ) -> Result<(), ToolkitError> {
-        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
-        let change = async move {
-            let _changing = toolkits.changing.lock().await;
-            if toolkits.store.share(&id, &grants, &by).await? { toolkits.publish().await } else { Ok(()) }
-        };
-        to_its_end(change).await?
-    }
-
-    /// Revokes grants: the one to a subject for one tool, or without a tool all to that subject. Fails if
-    /// there is none.
-    pub async fn unshare(
-        self: &Arc<Self>,
-        id: &str,
-        subject: Subject,
-        tool: Option<String>,
-        by: &Actor,
-    ) -> Result<(), ToolkitError> {
-        let (toolkits, id, by) = (self.clone(), id.to_owned(), by.clone());
-        let change = async move {
-            let _changing = toolkits.changing.lock().await;
-            toolkits.store.unshare(&id, &subject, tool.as_deref(), &by).await?;
-            toolkits.publish().await
-        };
-        to_its_end(change).await?
     }
 }
 

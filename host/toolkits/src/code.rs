@@ -15,6 +15,15 @@ use tracing::warn;
 
 use super::artifacts::Artifacts;
 use super::schemas::Schemas;
+use super::store::LiveRow;
+
+/// Compiles and loads the code of components.
+#[derive(Clone)]
+pub(super) struct CodeLoader {
+    pub(super) sandbox: Sandbox,
+    pub(super) compiler: Compiler,
+    pub(super) artifacts: Artifacts,
+}
 
 /// A component with its declaration, and the loaded code and schemas once the first call needs them.
 pub(super) struct Code {
@@ -22,9 +31,7 @@ pub(super) struct Code {
     /// Owner of the toolkit, under whom it is queued for the compiler.
     owner: String,
     digest: String,
-    sandbox: Sandbox,
-    compiler: Compiler,
-    artifacts: Artifacts,
+    loader: CodeLoader,
     ready: OnceLock<Ready>,
     /// The load in progress, shared by all callers that wait for `ready`.
     loading: Mutex<Option<Loading>>,
@@ -46,15 +53,15 @@ pub struct Ready {
 pub struct NotReady(String);
 
 impl Code {
-    pub(super) fn new(
-        definition: Arc<ToolkitDefinition>,
-        (owner, digest): (String, String),
-        sandbox: Sandbox,
-        compiler: Compiler,
-        artifacts: Artifacts,
-    ) -> Self {
-        let (ready, loading) = (OnceLock::new(), Mutex::default());
-        Self { definition, owner, digest, sandbox, compiler, artifacts, ready, loading }
+    pub(super) fn new(row: &LiveRow, definition: Arc<ToolkitDefinition>, loader: CodeLoader) -> Self {
+        Self {
+            definition,
+            owner: row.owner.clone(),
+            digest: row.digest.clone(),
+            loader,
+            ready: OnceLock::new(),
+            loading: Mutex::default(),
+        }
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
@@ -114,8 +121,8 @@ impl Code {
 
     /// Loads the stored machine code; `None` if it is missing or unusable.
     async fn load_kept(&self) -> Result<Option<Loaded>, NotReady> {
-        let (sandbox, artifacts, digest) =
-            (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());
+        let CodeLoader { sandbox, artifacts, .. } = self.loader.clone();
+        let digest = self.digest.clone();
         let grants = Grants::of(&self.definition);
         off_thread(move || {
             match artifacts.sealed_code(&digest).map(|code| sandbox.load(&code.path(), &grants)) {
@@ -137,13 +144,14 @@ impl Code {
     /// Compiles the component again, because its machine code is missing, damaged, or was compiled for
     /// another engine version.
     async fn recompile(&self) -> Result<Loaded, Box<dyn Error + Send + Sync>> {
-        let component = self.artifacts.copy_component(&self.digest).await?;
-        let artifacts = self.artifacts.clone();
-        let code = off_thread(move || artifacts.new_code()).await?;
-        let job = Job { component, code_version: self.sandbox.code_version(), code: code.as_file() };
-        self.compiler.toolkit(job, &self.owner).await?;
-        let (sandbox, artifacts, digest) =
-            (self.sandbox.clone(), self.artifacts.clone(), self.digest.clone());
+        let CodeLoader { sandbox, compiler, artifacts } = &self.loader;
+        let component = artifacts.copy_component(&self.digest).await?;
+        let new_code = artifacts.clone();
+        let code = off_thread(move || new_code.new_code()).await?;
+        let job = Job { component, code_version: sandbox.code_version(), code: code.as_file() };
+        compiler.toolkit(job, &self.owner).await?;
+        let CodeLoader { sandbox, artifacts, .. } = self.loader.clone();
+        let digest = self.digest.clone();
         let grants = Grants::of(&self.definition);
         off_thread(move || {
             artifacts.keep_code(&digest, code)?;

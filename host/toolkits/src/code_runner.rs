@@ -18,8 +18,8 @@ use thiserror::Error;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use crate::Schemas;
 use crate::knowledge_tools;
+use crate::schemas::Schemas;
 
 /// The tool's name.
 pub const RUN_CODE: &str = "run_code";
@@ -83,8 +83,9 @@ impl CodeRunner {
         sandbox: Sandbox,
         compiler: Compiler,
     ) -> io::Result<Self> {
-        let role = (Role::Toolkit, sandbox.code_version());
-        let installed = InstalledComponents::open(data, CODE_FOLDER, folder, role, compiler).await?;
+        let version = sandbox.code_version();
+        let installed =
+            InstalledComponents::open(data, CODE_FOLDER, folder, Role::Toolkit, version, compiler).await?;
         let definition = definition();
         let schemas = Schemas::compile(&definition.tools).map_err(io::Error::other)?;
         let component = Arc::new(Component { sandbox, installed, loaded: OnceCell::new() });

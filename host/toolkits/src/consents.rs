@@ -7,17 +7,27 @@
 //! - the stored reach is what its user has agreed to, and never more: it does not grow when a version reaches
 //!   less, or when an operator vouches for one.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Actor;
 use tracing::{info, warn};
 
+use super::current::CurrentRegistry;
+use super::error::ToolkitError;
+use super::live::Live;
 use super::reach::{Reach, ReachItem};
-use super::store::{AgreedReach, NewConsent, StoredConsent};
-use super::{Live, ToolkitError, Toolkits};
+use super::store::{AgreedReach, ConsentStore, FirstAct, NewConsent, StoredConsent};
+
+/// Consents of users to the reach of toolkits, and the calls that wait for one.
+#[derive(Clone)]
+pub struct Consents {
+    pub(super) store: ConsentStore,
+    pub(super) registry: Arc<CurrentRegistry>,
+    pub(super) consent_by: ConsentBy,
+}
 
 /// The party that consents to a further reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,97 +62,28 @@ impl Consent {
     }
 }
 
-/// The act by which a user first agrees to a toolkit's reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstAct {
-    /// Call of a version that takes no documents: no consent, but the called version's reach is recorded.
-    Call,
-    /// Call of a version that takes documents.
-    CallWithDocuments,
-    /// Giving the toolkit a secret, a setting or an account.
-    Gift,
-}
-
 fn beyond(live: &Live, agreed: &Reach, has_given: bool) -> Vec<ReachItem> {
     if has_given || live.reach.has_scopes() { live.reach.beyond(agreed) } else { Vec::new() }
 }
 
-/// Cached ids of users whose calls of one live version need no further consent. Valid for one activation.
-pub(super) struct Agreed(Mutex<OfActivation>);
-
-struct OfActivation {
-    activation: i64,
-    users: HashSet<String>,
-}
-
-/// Maximum number of cached users per version; at the limit, the cache is cleared.
-const MAX_CACHED: usize = 10_000;
-
-impl Agreed {
-    pub(super) fn of(activation: i64) -> Self {
-        Self(Mutex::new(OfActivation { activation, users: HashSet::new() }))
-    }
-
-    /// Clears the cache when the same version becomes live again: its users may have agreed to something else
-    /// in between.
-    pub(super) fn renew(&self, activation: i64) {
-        *self.lock() = OfActivation { activation, users: HashSet::new() };
-    }
-
-    /// Returns the current activation, to be passed to `add` with results that are read after this call.
-    fn activation(&self) -> i64 {
-        self.lock().activation
-    }
-
-    fn has(&self, user: &str) -> bool {
-        self.lock().users.contains(user)
-    }
-
-    /// Caches a user whose consent was read during `activation`. Ignored if another activation has begun.
-    fn add(&self, user: &str, activation: i64) {
-        let mut agreed = self.lock();
-        if agreed.activation != activation {
-            return;
-        }
-        if agreed.users.len() >= MAX_CACHED {
-            agreed.users.clear();
-        }
-        agreed.users.insert(user.to_owned());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OfActivation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Toolkits {
-    /// Sets the party that consents to a further reach.
-    #[must_use]
-    pub fn with_consent_by(self, consent_by: ConsentBy) -> Self {
-        Self { consent_by, ..self }
-    }
-
+impl Consents {
     /// Returns the parts of a live version's reach that the user has to agree to before a call gets any of
     /// their data; empty if the call may proceed. The user's first call of a toolkit is consent to what it
     /// takes with a call, which are documents.
-    pub async fn awaits_consent(
-        self: &Arc<Self>,
-        user: &str,
-        live: &Live,
-    ) -> Result<Vec<ReachItem>, ToolkitError> {
+    pub async fn awaited(&self, user: &str, live: &Live) -> Result<Vec<ReachItem>, ToolkitError> {
         let is_noted = live.reach.has_scopes() || self.consent_by == ConsentBy::Users;
         if live.agreed.has(user) || !(is_noted || live.takes_anything()) {
             return Ok(Vec::new());
         }
         let activation = live.agreed.activation();
-        let mut consent = self.consent(user, live).await?;
+        let mut consent = self.of_user(user, live).await?;
         if consent.is_none() && is_noted {
             let act = if live.reach.has_scopes() { FirstAct::CallWithDocuments } else { FirstAct::Call };
             if !self.agree_first(user, live, &live.reach, act).await? {
                 return Err(ToolkitError::LiveChanged { id: live.definition.id.clone(), live: None });
             }
             // If two first calls race, one of another version may have been stored first.
-            consent = self.consent(user, live).await?;
+            consent = self.of_user(user, live).await?;
         }
         let beyond = consent.map(|consent| consent.beyond(live)).unwrap_or_default();
         if beyond.is_empty() || !self.asks_for(live) {
@@ -158,8 +99,8 @@ impl Toolkits {
     }
 
     /// Returns the user's consent for a toolkit, if there is one.
-    pub async fn consent(&self, user: &str, live: &Live) -> Result<Option<Consent>, ToolkitError> {
-        let stored = self.store.consent(user, &live.definition.id).await?;
+    pub async fn of_user(&self, user: &str, live: &Live) -> Result<Option<Consent>, ToolkitError> {
+        let stored = self.store.of_user(user, &live.definition.id).await?;
         Ok(stored.map(|StoredConsent { owner, reach, version, agreed_at, given }| Consent {
             reach: stored_reach(owner, &reach, live),
             version,
@@ -173,7 +114,7 @@ impl Toolkits {
     /// reach: a version that becomes live later asks. Returns whether a consent is stored; for a gift,
     /// whether one that covers gifts is.
     pub async fn agree_first(
-        self: &Arc<Self>,
+        &self,
         user: &str,
         live: &Live,
         reach: &Reach,
@@ -181,10 +122,12 @@ impl Toolkits {
     ) -> Result<bool, ToolkitError> {
         let activation = live.agreed.activation();
         if *reach != live.reach {
-            let consent = self.consent(user, live).await?;
+            let consent = self.of_user(user, live).await?;
             return Ok(consent.is_some_and(|consent| consent.has_given || act != FirstAct::Gift));
         }
-        let (toolkits, text, owner) = (self.clone(), reach.text(), reach.owner().to_owned());
+        let store = self.store.clone();
+        let text = reach.text();
+        let owner = reach.owner().to_owned();
         let [user, toolkit, version] =
             [user, &live.definition.id, &live.definition.version].map(str::to_owned);
         to_its_end(async move {
@@ -197,14 +140,16 @@ impl Toolkits {
                 activation,
                 act,
             };
-            Ok(toolkits.store.agree_first(consent).await?)
+            Ok(store.agree_first(consent).await?)
         })
         .await?
     }
 
     /// Stores that a user agrees to the whole reach of a live version.
-    pub async fn agree(self: &Arc<Self>, by: &Actor, live: &Arc<Live>) -> Result<(), ToolkitError> {
-        let (toolkits, by, live) = (self.clone(), by.clone(), live.clone());
+    pub async fn agree(&self, by: &Actor, live: &Arc<Live>) -> Result<(), ToolkitError> {
+        let store = self.store.clone();
+        let by = by.clone();
+        let live = live.clone();
         to_its_end(async move {
             let definition = &live.definition;
             let consent = NewConsent {
@@ -216,7 +161,7 @@ impl Toolkits {
                 activation: live.agreed.activation(),
                 act: FirstAct::Gift,
             };
-            toolkits.store.agree(consent, &by).await?;
+            store.agree(consent, &by).await?;
             info!(user = %by.user(), toolkit.id = %definition.id, toolkit.version = %definition.version, "agreed to a toolkit's reach");
             Ok(())
         })
@@ -224,7 +169,7 @@ impl Toolkits {
     }
 
     /// Returns the number of users whose calls of a live version wait for their consent.
-    pub async fn waiting_consents(&self, live: &Live) -> Result<u64, ToolkitError> {
+    pub async fn waiting(&self, live: &Live) -> Result<u64, ToolkitError> {
         if !self.asks_for(live) {
             return Ok(0);
         }
@@ -234,7 +179,8 @@ impl Toolkits {
 
     /// Returns the number of waiting users by toolkit id, without toolkits that have none.
     pub async fn waiting_by_toolkit(&self) -> Result<HashMap<String, u64>, ToolkitError> {
-        let (registry, mut all) = (self.registry(), HashMap::new());
+        let registry = self.registry.load();
+        let mut all = HashMap::new();
         for agreed in self.store.agreed_reaches(None).await? {
             let live = registry.get(&agreed.toolkit_id).filter(|live| self.asks_for(live));
             let users = live.map_or(0, |live| waiting(&agreed, live));

@@ -5,6 +5,7 @@
 //! is written here exactly once, even if the call is cancelled.
 
 mod admission;
+mod call;
 mod callee;
 mod checks;
 mod invocation_log;
@@ -19,28 +20,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kitbag_base::bounded_json::compact;
-use kitbag_base::metrics::Metrics;
 use kitbag_base::workers::{INLINE_BYTES, Workers};
 use kitbag_identity::Caller;
 use kitbag_manifest::{ToolkitDefinition, config};
-use kitbag_net::traces::{Arrival, CallStep, Trace, Traces};
+use kitbag_net::traces::{CallStep, Called, Trace};
 use kitbag_sandbox::contract::Target;
 use kitbag_sandbox::observations::{Observations, Reason};
 use kitbag_sandbox::{Ended, Fault, Invocation, Loaded, Report};
-use kitbag_vault::{UserSecrets, Vault};
+use kitbag_vault::UserSecrets;
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::{Instrument, error};
 
-use crate::audience::Limited;
 use crate::code_runner::{self, NoCodeRunner, RUN_CODE};
-use crate::invocations::{Conclusion, Invocations, Outcome};
-use crate::user_config::UserConfig;
-use crate::{Offer, Tool, Toolkits};
+use crate::invocations::{Conclusion, Outcome};
+use crate::offers::Offer;
+use crate::registry::Tool;
 use admission::Admission;
 pub use admission::AdmissionLimits;
+pub use call::{Call, CallServices};
 pub use callee::Callee;
 use callee::{NotPrepared, Prepared};
 use checks::{Checked, Checks};
@@ -48,6 +48,7 @@ use invocation_log::{Recording, conclude, result_size};
 pub use kitbag_sandbox::capabilities::ask::{Answers, Response};
 pub use kitbag_sandbox::capabilities::progress::{ProgressListener, ProgressReport};
 pub use kitbag_sandbox::observations::QuestionId;
+use redact::WorkersOf;
 pub use reply::{ErrorCode, Failure, Reply, Success};
 
 /// Maximum time that a call waits for its toolkit, which may have to be compiled again. Compiling continues
@@ -56,31 +57,9 @@ const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Dispatches calls.
 pub struct Dispatch {
-    toolkits: Arc<Toolkits>,
-    vault: Arc<Vault>,
-    user_config: Arc<UserConfig>,
-    invocations: Arc<Invocations>,
+    services: CallServices,
     admission: Admission,
     checks: Checks,
-    workers: Workers,
-    metrics: Metrics,
-    traces: Traces,
-}
-
-/// A call whose permission has been checked.
-pub struct Call<'a> {
-    /// The calling user.
-    pub caller: &'a Caller,
-    /// Arrival time of the request, if calls are traced.
-    pub arrival: Option<Arrival>,
-    /// The tool, prompt, resource or completion to call.
-    pub tool: &'a Callee,
-    /// Call limits: alternatives, as returned by [`Audience::limits`](crate::audience::Audience::limits).
-    pub limits: Vec<Vec<Limited>>,
-    /// Id of the run of code that makes the call, if any.
-    pub run: Option<Arc<str>>,
-    /// The caller's answers to questions of the tool; `None` if the caller cannot be asked.
-    pub answers: Option<Arc<Answers>>,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -90,18 +69,9 @@ pub struct Unavailable;
 
 impl Dispatch {
     /// Creates a dispatcher. Calls get the caller's secrets and settings once the caller has agreed to the
-    /// toolkit's reach. They are recorded in `invocations`, counted in `metrics` and traced by `traces`; `workers`
-    /// process large arguments and results. Fails if threads cannot be started.
-    pub fn new(
-        toolkits: Arc<Toolkits>,
-        (vault, user_config): (Arc<Vault>, Arc<UserConfig>),
-        invocations: Arc<Invocations>,
-        limits: AdmissionLimits,
-        workers: Workers,
-        (metrics, traces): (Metrics, Traces),
-    ) -> io::Result<Self> {
-        let (admission, checks) = (Admission::new(limits), Checks::start()?);
-        Ok(Self { toolkits, vault, user_config, invocations, admission, checks, workers, metrics, traces })
+    /// toolkit's reach. Fails if threads cannot be started.
+    pub fn new(services: CallServices, limits: AdmissionLimits) -> io::Result<Self> {
+        Ok(Self { services, admission: Admission::new(limits), checks: Checks::start()? })
     }
 
     /// Returns the number of calls in flight.
@@ -116,12 +86,12 @@ impl Dispatch {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
-        let Call { caller, arrival, tool, .. } = call;
-        let span = self.traces.begin(arrival, tool.toolkit(), (tool.method(), &tool.record_name()));
-        let (in_log, trace) = (span.in_log(), span.below());
-        let run = call.run.clone();
-        let parts = (&self.invocations, &self.metrics, &self.workers);
-        let mut recording = Recording::start(parts, (tool, caller), run, span);
+        let Call { arrival, tool, .. } = call;
+        let called = Called { toolkit: tool.toolkit(), method: tool.method(), name: &tool.record_name() };
+        let span = self.services.traces.begin(arrival, called);
+        let in_log = span.in_log();
+        let trace = span.below();
+        let mut recording = Recording::start(&self.services, &call, span);
         let recorded = async move {
             match self.run(call, arguments, listener, &trace, &mut recording).await {
                 Ok((reply, conclusion)) => {
@@ -139,26 +109,31 @@ impl Dispatch {
 
     /// Redacts a user's secrets from texts that are sent to models.
     pub async fn redacted(&self, user_id: &str, mut texts: Vec<String>) -> Result<Vec<String>, Unavailable> {
-        let secrets = self.vault.of_user(user_id).await.map_err(|cause| {
+        let secrets = self.services.vault.of_user(user_id).await.map_err(|cause| {
             error!(%cause, "texts cannot be redacted");
             Unavailable
         })?;
+        let workers = self.workers_of(user_id);
         for text in &mut texts {
-            *text = redact::text((&self.workers, user_id), take(text), &secrets).await;
+            *text = redact::text(workers, take(text), &secrets).await;
         }
         Ok(texts)
     }
 
     /// The threads that process a user's large data.
     pub fn workers(&self) -> &Workers {
-        &self.workers
+        &self.services.workers
+    }
+
+    fn workers_of<'a>(&'a self, user: &'a str) -> WorkersOf<'a> {
+        WorkersOf { workers: &self.services.workers, user }
     }
 
     /// Encodes the arguments of a call.
     async fn json(&self, user: &str, arguments: Value) -> String {
         let json = match compact(&arguments, INLINE_BYTES) {
             Some(json) => json,
-            None => self.workers.run_in_turn(user, move || arguments.to_string().into_bytes()).await,
+            None => self.services.workers.run_in_turn(user, move || arguments.to_string().into_bytes()).await,
         };
         String::from_utf8(json).expect("JSON is UTF-8")
     }
@@ -187,7 +162,7 @@ impl Dispatch {
         }
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
         let (prepared, secrets) =
-            tokio::join!(prepared, self.vault.for_call(&caller.user_id, &tool.toolkit().id));
+            tokio::join!(prepared, self.services.vault.for_call(&caller.user_id, &tool.toolkit().id));
         let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
@@ -206,7 +181,7 @@ impl Dispatch {
         let arguments = match self.checks.check(user, prepared.input(), arguments).await {
             Checked::Valid(arguments) => arguments,
             Checked::Violations(violations) => {
-                let clean = redact::texts((&self.workers, user), violations, &secrets).await;
+                let clean = redact::texts(self.workers_of(user), violations, &secrets).await;
                 return Ok((Reply::Failure(Failure::invalid_params(clean)), Outcome::InvalidParams.into()));
             }
             Checked::TimedOut => {
@@ -214,7 +189,7 @@ impl Dispatch {
             }
         };
         drop(step);
-        let counted = self.toolkits.limited_calls().count(&tool.toolkit().id, &limits).await;
+        let counted = self.services.toolkits.limited_calls.count(&tool.toolkit().id, &limits).await;
         if let Err(over) = counted.map_err(|cause| unavailable(tool.toolkit(), &cause))? {
             return Ok((
                 Reply::Failure(Failure::over_limit(&tool.toolkit().id, &over)),
@@ -261,7 +236,7 @@ impl Dispatch {
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
         let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
-        let mut report = redact::report((&self.workers, user), report, &secrets, &observations.tokens).await;
+        let mut report = redact::report(self.workers_of(user), report, &secrets, &observations.tokens).await;
         let structured = self.checks.structured(user, &mut report.ended, prepared.output()).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         reply.complete_links(tool.toolkit());
@@ -271,7 +246,7 @@ impl Dispatch {
         }
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
-            explain((&self.workers, user), failure, sign_in_failure, &secrets).await;
+            explain(self.workers_of(user), failure, sign_in_failure, &secrets).await;
         }
         Ok((reply, conclusion))
     }
@@ -281,7 +256,7 @@ impl Dispatch {
         let (Callee::Toolkit(Tool { toolkit, .. }) | Callee::Offer(Offer { toolkit, .. })) = tool else {
             return Ok(None);
         };
-        let beyond = self.toolkits.awaits_consent(&caller.user_id, toolkit).await;
+        let beyond = self.services.toolkits.consents.awaited(&caller.user_id, toolkit).await;
         let beyond = beyond.map_err(|cause| unavailable(&toolkit.definition, &cause))?;
         Ok((!beyond.is_empty()).then(|| Failure::needs_consent(&toolkit.definition, &beyond)))
     }
@@ -292,7 +267,7 @@ impl Dispatch {
         if fields.is_empty() {
             return Ok("{}".to_owned());
         }
-        let values = self.user_config.values(&caller.user_id, id).await;
+        let values = self.services.user_config.values(&caller.user_id, id).await;
         let values = values.map_err(|cause| unavailable(toolkit, &cause))?;
         Ok(Value::Object(config::effective(fields, &values)).to_string())
     }
@@ -300,7 +275,7 @@ impl Dispatch {
 
 /// Replaces the handler's error if the host could not sign in.
 async fn explain(
-    workers: (&Workers, &str),
+    workers: WorkersOf<'_>,
     failure: &mut Failure,
     sign_in: Option<Reason>,
     secrets: &Arc<UserSecrets>,

@@ -3,10 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kitbag_base::tasks::to_its_end;
-
-use super::{ToolkitError, Toolkits};
-
 /// Toolkits and tools that one user hides.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Hidden(BTreeMap<String, Part>);
@@ -86,11 +82,11 @@ impl Hidden {
 }
 
 impl HiddenOfUsers {
-    fn get(&self, user: &str) -> Option<Arc<Hidden>> {
+    pub(super) fn get(&self, user: &str) -> Option<Arc<Hidden>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).of_users.get(user).cloned()
     }
 
-    fn keep(&self, user: &str, hidden: &Arc<Hidden>) {
+    pub(super) fn keep(&self, user: &str, hidden: &Arc<Hidden>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = 1 + hidden.len();
         if kept.entries + entries > MAX_ENTRIES {
@@ -99,52 +95,6 @@ impl HiddenOfUsers {
         if kept.of_users.insert(user.to_owned(), hidden.clone()).is_none() {
             kept.entries += entries;
         }
-    }
-}
-
-impl Toolkits {
-    /// Returns the toolkits and tools that a user hides.
-    pub async fn hidden(&self, user: &str) -> Result<Arc<Hidden>, ToolkitError> {
-        // Values that are read after this line are at least as new as the registry.
-        let registry = self.registry();
-        if let Some(known) = registry.hidden.get(user) {
-            return Ok(known);
-        }
-        let hidden = Arc::new(self.store.hidden(user).await?);
-        registry.hidden.keep(user, &hidden);
-        Ok(hidden)
-    }
-
-    /// Hides a tool, or all tools of a toolkit, from a user's models.
-    pub async fn hide(
-        self: &Arc<Self>,
-        user: &str,
-        toolkit: &str,
-        tool: Option<&str>,
-    ) -> Result<(), ToolkitError> {
-        let (toolkits, tool) = (self.clone(), tool.map(str::to_owned));
-        let [user, toolkit] = [user, toolkit].map(str::to_owned);
-        to_its_end(async move {
-            let has_changed = toolkits.store.hide(&user, &toolkit, tool.as_deref()).await?;
-            if has_changed { toolkits.publish().await } else { Ok(()) }
-        })
-        .await?
-    }
-
-    /// Shows a hidden tool again, or everything hidden of a toolkit.
-    pub async fn show_again(
-        self: &Arc<Self>,
-        user: &str,
-        toolkit: &str,
-        tool: Option<&str>,
-    ) -> Result<(), ToolkitError> {
-        let (toolkits, tool) = (self.clone(), tool.map(str::to_owned));
-        let [user, toolkit] = [user, toolkit].map(str::to_owned);
-        to_its_end(async move {
-            let has_changed = toolkits.store.show_again(&user, &toolkit, tool.as_deref()).await?;
-            if has_changed { toolkits.publish().await } else { Ok(()) }
-        })
-        .await?
     }
 }
 

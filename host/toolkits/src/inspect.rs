@@ -11,7 +11,7 @@ use kitbag_sandbox::contract;
 use kitbag_sandbox::{Imports, Sandbox};
 use tempfile::NamedTempFile;
 
-use super::ToolkitError;
+use super::error::ToolkitError;
 
 /// A component that has passed all checks.
 pub struct Inspected {

@@ -53,7 +53,7 @@ pub use usage::{Failing, Hour, Usage};
 use counts::begin_of;
 use retention::Retention;
 use store::Store;
-use writer::{Committed, Message, Writer};
+use writer::{Committed, Inbox, Message, Writer};
 
 /// Maximum number of bytes of queued records, in total.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
@@ -96,7 +96,7 @@ impl Invocations {
         let (committed, known) = watch::channel(store.newest().await?);
         let (lost, urgent) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
         let (retention, age) = (Retention::new(limits), limits.age);
-        let inbox = (inbox, urgent.clone());
+        let inbox = Inbox { messages: inbox, urgent: urgent.clone() };
         let others = CancellationToken::new();
         if store.has_other_writers() {
             let (watching, ended) =

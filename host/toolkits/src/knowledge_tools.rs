@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tracing::error;
 use url::Url;
 
-use crate::Schemas;
+use crate::schemas::Schemas;
 pub use kitbag_knowledge::TOOLS as ID;
 
 /// Maximum length of a document's text in one answer, in characters and in bytes: some 15,000 tokens, or

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 
+use super::agreed::Agreed;
 use super::audience::Audience;
-use super::code::{Code, NotReady, Ready};
-use super::consents::Agreed;
+use super::code::{Code, CodeLoader, NotReady, Ready};
 use super::narrowed::Narrowed;
 use super::reach::Reach;
+use super::store::LiveRow;
 use super::vouch::Vouch;
 
 /// A live version of a toolkit.
@@ -46,23 +47,21 @@ pub struct FormerOwner {
 }
 
 impl Live {
-    pub(super) fn new(
-        (definition, audience): (Arc<ToolkitDefinition>, Audience),
-        (owner, taken_over): (String, Option<FormerOwner>),
-        (code, picture): (Code, Option<String>),
-        (vouch, activation): (Option<Vouch>, i64),
-    ) -> Self {
+    /// Creates the live toolkit of a row.
+    pub(super) fn of(row: &LiveRow, definition: Arc<ToolkitDefinition>, loader: CodeLoader) -> Self {
+        let former = row.taken_from.clone().zip(row.taken_at);
+        let vouch = row.vouched_by.clone().zip(row.vouched.clone());
         Self {
-            reach: Reach::of(&definition, &owner),
+            reach: Reach::of(&definition, &row.owner),
+            code: Arc::new(Code::new(row, definition.clone(), loader)),
             definition,
-            audience,
+            audience: row.audience.clone(),
             narrowed: Narrowed::default(),
-            owner,
-            taken_over,
-            picture,
-            vouch,
-            agreed: Agreed::of(activation),
-            code: Arc::new(code),
+            owner: row.owner.clone(),
+            taken_over: former.map(|(from, at)| FormerOwner::new(from, at)),
+            picture: row.picture.clone(),
+            vouch: vouch.map(|(by, reason)| Vouch { by, reason }),
+            agreed: Agreed::of(row.activation),
         }
     }
 
@@ -105,7 +104,7 @@ impl Live {
 
 impl FormerOwner {
     /// Creates the value from `at` in milliseconds since 1970.
-    pub(super) fn new(from: String, at: i64) -> Self {
+    fn new(from: String, at: i64) -> Self {
         Self { from, at: Timestamp::from_millisecond(at).unwrap_or_default().to_string() }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kitbag_manifest::ToolkitDefinition;
 use kitbag_manifest::offers::ResourcePath;
 
-use super::Live;
+use super::live::Live;
 
 const PROMPT: &str = "prompt";
 const RESOURCE: &str = "resource";

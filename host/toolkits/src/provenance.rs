@@ -10,12 +10,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use kitbag_base::signatures::{PublicKey, Signature};
-use kitbag_database::audit::Actor;
+use kitbag_base::signatures::Signature;
 use kitbag_net::oci::PinnedReference;
 use serde::{Deserialize, Serialize};
 
-use super::{ToolkitError, Toolkits};
+use super::error::ToolkitError;
 
 /// Statement about a component by its sender, or by the server itself if it has pulled the component. Empty
 /// for a plain file.
@@ -97,7 +96,7 @@ pub struct Publisher {
 }
 
 impl Source {
-    fn of(reference: &PinnedReference, pulled: bool) -> Self {
+    pub(super) fn of(reference: &PinnedReference, pulled: bool) -> Self {
         let (reference, digest) = (reference.reference().to_string(), reference.digest().to_string());
         Self::Registry { reference, digest, pulled }
     }
@@ -184,71 +183,6 @@ pub(super) fn admit(
     }
 }
 
-impl Toolkits {
-    /// Sets the rule for signatures of versions.
-    #[must_use]
-    pub fn with_signature_rule(self, signature_rule: SignatureRule) -> Self {
-        Self { signature_rule, ..self }
-    }
-
-    /// Returns the provenance to record for a component with the SHA-256 `digest`, hexadecimal. Fails if its
-    /// signature is not valid for a known publisher.
-    pub(super) async fn provenance(&self, digest: &str, origin: &Origin) -> Result<Provenance, ToolkitError> {
-        let source = origin.source.as_ref().map(|source| Source::of(source, origin.pulled));
-        let source = source.unwrap_or_default();
-        let Some(signature) = &origin.signature else {
-            // Checked before any part of the component is compiled.
-            return match self.signature_rule {
-                SignatureRule::Required => Err(ToolkitError::SignatureRequired(None)),
-                SignatureRule::Optional => Ok(Provenance { source, signed_by: None }),
-            };
-        };
-        let bytes = hex::decode(digest).ok().and_then(|digest| digest.try_into().ok());
-        let digest = bytes.expect("a digest is SHA-256 in hexadecimal");
-        let mut keys = self.store.publisher_keys().await?.into_iter();
-        let signed_by = keys.find_map(|(publisher, der)| {
-            let key = PublicKey::from_der(&der).ok().filter(|key| key.has_signed(&digest, signature))?;
-            Some(SignedBy { publisher, key: key.fingerprint(), removed: false })
-        });
-        match signed_by {
-            Some(_) => Ok(Provenance { source, signed_by }),
-            None => Err(ToolkitError::UnknownSignature),
-        }
-    }
-
-    /// Returns the publishers, by name.
-    pub async fn publishers(&self) -> Result<Vec<Publisher>, ToolkitError> {
-        self.store.publishers().await
-    }
-
-    /// Adds a publisher.
-    pub async fn add_publisher(
-        &self,
-        name: &str,
-        key: &PublicKey,
-        by: &Actor,
-    ) -> Result<Publisher, ToolkitError> {
-        if !is_name(name) {
-            return Err(ToolkitError::PublisherName(name.chars().take(MAX_NAME_CHARS).collect()));
-        }
-        if NOT_NAMES.iter().any(|word| looks_like(name, word)) {
-            return Err(ToolkitError::PublisherNobody(name.to_owned()));
-        }
-        self.store.add_publisher(name, key, by).await
-    }
-
-    /// Removes a publisher: no version that it has signed can become live any more.
-    pub async fn remove_publisher(&self, name: &str, by: &Actor) -> Result<(), ToolkitError> {
-        self.store.remove_publisher(name, by).await
-    }
-
-    /// Unbinds a toolkit from its publisher: the next version may be signed by another one, or by none.
-    /// Returns the former publisher.
-    pub async fn reset_publisher(&self, id: &str, by: &Actor) -> Result<SignedBy, ToolkitError> {
-        self.store.reset_publisher(id, by).await
-    }
-}
-
 /// Maximum length of a publisher's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 /// Number of hexadecimal digits of a key's SHA-256 that are shown beside the publisher's name.
@@ -259,6 +193,17 @@ const NOT_NAMES: [&str; 10] =
 
 /// Whether a text is a valid publisher name: letters, digits, and `-`, `_`, `.` or `@` between them. Names
 /// appear in sentences about the signer, and in URLs.
+/// Checks whether a publisher may have this name.
+pub(super) fn admit_name(name: &str) -> Result<(), ToolkitError> {
+    if !is_name(name) {
+        return Err(ToolkitError::PublisherName(name.chars().take(MAX_NAME_CHARS).collect()));
+    }
+    if NOT_NAMES.iter().any(|word| looks_like(name, word)) {
+        return Err(ToolkitError::PublisherNobody(name.to_owned()));
+    }
+    Ok(())
+}
+
 fn is_name(name: &str) -> bool {
     let is_word = |letter: char| letter.is_ascii_alphanumeric();
     name.len() <= MAX_NAME_CHARS

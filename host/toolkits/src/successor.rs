@@ -4,7 +4,7 @@
 use kitbag_manifest::{Problem, ToolkitDefinition};
 use semver::Version;
 
-use super::ToolkitError;
+use super::error::ToolkitError;
 
 /// Requirements for the version that follows a toolkit's live one.
 #[derive(Clone, Debug)]

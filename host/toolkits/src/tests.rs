@@ -21,10 +21,16 @@ pub(crate) async fn books(folder: &Path) -> (Database, Arc<Toolkits>, Arc<Atomic
         counter.fetch_add(1, Ordering::SeqCst);
     };
     let egress = Egress::new(EgressSettings::default());
-    let components = Objects::of_test(folder, &database).await.components();
-    let (disk, tables) = (Disk::unwatched(), database.clone());
-    let toolkits = Toolkits::open(folder, components, tables, sandbox(), compiler(), disk, egress);
-    let toolkits = toolkits.await.expect("they open").on_removal(removed);
+    let dependencies = Dependencies {
+        components: Objects::of_test(folder, &database).await.components(),
+        database: database.clone(),
+        sandbox: sandbox(),
+        compiler: compiler(),
+        disk: Disk::unwatched(),
+        egress,
+        on_removal: Arc::new(removed),
+    };
+    let toolkits = Toolkits::open(folder, dependencies, Options::default()).await.expect("they open");
     (database, Arc::new(toolkits), removals)
 }
 
@@ -56,7 +62,7 @@ async fn settles_at(expected: Option<&str>, database: &Database, toolkits: &Tool
     let mut seen = (None, None);
     for _ in 0..1_000 {
         let stored = database.column("SELECT live_version FROM toolkits WHERE id = 'books'").await.pop();
-        seen = (stored, toolkits.registry().get("books").map(|live| live.definition.version.clone()));
+        seen = (stored, toolkits.registry.load().get("books").map(|live| live.definition.version.clone()));
         if [&seen.0, &seen.1].iter().all(|it| it.as_deref() == expected) {
             return;
         }
@@ -71,7 +77,7 @@ async fn a_removal_that_nobody_waits_for_is_not_left_half_done() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let (database, toolkits, removals) = books(folder.path()).await;
 
-        abandon_after(polls, toolkits.remove("books", &Actor::user_only("ana"))).await;
+        abandon_after(polls, toolkits.deploys.remove("books", &Actor::user_only("ana"))).await;
 
         settles_at(None, &database, &toolkits, &format!("dropped after {polls} polls")).await;
         // The callback may run a little later.
@@ -94,7 +100,7 @@ async fn a_roll_back_that_nobody_waits_for_is_not_left_half_done() {
 
         abandon_after(
             polls,
-            toolkits.roll_back("books", Rollback::to(Some(wanted)), &Actor::user_only("ana")),
+            toolkits.deploys.roll_back("books", Rollback::to(Some(wanted)), &Actor::user_only("ana")),
         )
         .await;
 
@@ -108,15 +114,15 @@ async fn code_stays_loaded_while_the_audience_changes() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let (_database, toolkits, _removals) = books(folder.path()).await;
     let ana = Actor::user_only("ana");
-    let live = || toolkits.registry().get("books").expect("it is live").clone();
+    let live = || toolkits.registry.load().get("books").expect("it is live").clone();
     let before = live();
 
     let grant = serde_json::from_value(json!({ "group": "sales" })).expect("a grant");
-    toolkits.share("books", vec![grant], &ana).await.expect("it is ana's");
+    toolkits.audiences.share("books", vec![grant], &ana).await.expect("it is ana's");
 
     let shared = live();
     assert_ne!(before.audience, shared.audience);
     assert!(Arc::ptr_eq(&before.code, &shared.code));
-    toolkits.roll_back("books", Rollback::to(Some("1.0.0")), &ana).await.expect("it is ana's");
+    toolkits.deploys.roll_back("books", Rollback::to(Some("1.0.0")), &ana).await.expect("it is ana's");
     assert!(!Arc::ptr_eq(&before.code, &live().code));
 }

@@ -21,14 +21,18 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use kitbag_base::sha256::Sha256;
 use kitbag_database::audit::Actor;
+use kitbag_net::egress::Egress;
 use kitbag_net::oci::{PinnedReference, Pulled, Reference, Registry, RegistryError};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::store::{FoundNewer, TrackedRow};
+use super::components::{Components, Incoming};
+use super::error::ToolkitError;
+use super::provenance::Origin;
+use super::reviews::Reviews;
+use super::store::{FoundNewer, TrackedRow, UpdateStore, UploadStore};
 use super::successor::Successor;
-use super::{Origin, ToolkitError, Toolkits};
 pub use tracked::{NewerState, NewerVersion, Tracked};
 
 /// Interval in which due registries are looked for.
@@ -40,12 +44,22 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// Maximum length of a recorded error, in characters.
 const MAX_PROBLEM_CHARS: usize = 500;
 
+/// Newer versions, in registries, of toolkits that came from there.
+pub struct Updates {
+    pub(super) components: Components,
+    pub(super) egress: Egress,
+    pub(super) followed: Followed,
+    pub(super) reviews: Arc<Reviews>,
+    pub(super) store: UpdateStore,
+    pub(super) uploads: UploadStore,
+}
+
 /// The registries to ask.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Followed {
-    registries: Vec<String>,
+    pub(super) registries: Vec<String>,
     /// Maximum size of a pulled component, in bytes.
-    limit: u64,
+    pub(super) limit: u64,
 }
 
 /// Reason why a newer version cannot wait for review.
@@ -87,13 +101,7 @@ impl From<RegistryError> for Hindrance {
     }
 }
 
-impl Toolkits {
-    /// Sets the registries that are asked for newer versions, and the maximum size of components in bytes.
-    #[must_use]
-    pub fn following(self, registries: Vec<String>, limit: u64) -> Self {
-        Self { followed: Followed { registries, limit }, ..self }
-    }
-
+impl Updates {
     /// Returns the toolkits whose live version came from a registry by a tag, with the newer version if there
     /// is one, by id.
     pub async fn tracked(&self) -> Result<Vec<Tracked>, ToolkitError> {
@@ -113,13 +121,13 @@ impl Toolkits {
         if self.followed.registries.is_empty() {
             return;
         }
-        let toolkits = Arc::downgrade(self);
+        let updates = Arc::downgrade(self);
         let asking = async move {
-            while let Some(toolkits) = toolkits.upgrade() {
-                if let Err(error) = toolkits.ask_registries().await {
+            while let Some(updates) = updates.upgrade() {
+                if let Err(error) = updates.ask_registries().await {
                     warn!(%error, "registries could not be asked for newer versions");
                 }
-                drop(toolkits);
+                drop(updates);
                 sleep(INTERVAL).await;
             }
         };
@@ -191,7 +199,7 @@ impl Toolkits {
         newest: &PinnedReference,
         component: &mut Option<String>,
     ) -> Result<(), Hindrance> {
-        self.store.has_place_for_newer().await?;
+        self.uploads.has_place_for_newer().await?;
         let registry = Registry::of(&self.egress, newest.by_digest()).anonymous();
         let Pulled { component: bytes, signature, .. } =
             patiently(registry.pull(self.followed.limit)).await?;
@@ -201,12 +209,16 @@ impl Toolkits {
         }
         let signature = signature.map(|text| text.read()).transpose();
         let signature = signature.map_err(|error| Hindrance::Lasting(clipped(&error)))?;
-        let origin = Origin { source: Some(newest.clone()), pulled: true, signature };
-        let (length, whole) = (bytes.len() as u64, stream::iter([Ok::<Bytes, String>(bytes)]));
-        let upload = self.receive(whole, Some(length), self.followed.limit).await?;
+        let incoming = Incoming {
+            length: Some(bytes.len() as u64),
+            bytes: stream::iter([Ok::<Bytes, String>(bytes)]),
+            limit: self.followed.limit,
+            origin: Origin { source: Some(newest.clone()), pulled: true, signature },
+        };
+        let (upload, origin) = self.components.receive(incoming).await?;
         let tagged = newest.reference().tagged_version();
         let successor = Successor { id: &row.id, live: &row.version, tagged };
-        self.keep_waiting(&upload, Some(&successor), &Actor::server(), &origin).await?;
+        self.reviews.keep_waiting(&upload, Some(&successor), &Actor::server(), &origin).await?;
         info!(toolkit.id = %row.id, %newest, "a newer version waits for its review");
         Ok(())
     }

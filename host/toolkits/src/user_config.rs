@@ -22,6 +22,15 @@ const MAX_STRING_BYTES: usize = 8 << 10;
 /// The settings of all users.
 pub struct UserConfig(Store);
 
+/// A toolkit, and the owner whom the user was shown.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnedToolkit<'a> {
+    /// Id of the toolkit.
+    pub id: &'a str,
+    /// Id of its owner.
+    pub owner: &'a str,
+}
+
 /// Reason why settings were not changed, or cannot be read.
 #[derive(Debug, Error)]
 pub enum UserConfigError {
@@ -55,16 +64,16 @@ impl UserConfig {
             .collect()
     }
 
-    /// Sets the values in `changes`, and unsets those that are `null`: all or none, and only if the toolkit's
-    /// owner is still `owner`. A key that is no longer declared can only be unset.
+    /// Sets the values in `changes`, and unsets those that are `null`: all or none, and only if the toolkit
+    /// has still this owner. A key that is no longer declared can only be unset.
     pub async fn change(
         &self,
         user: &str,
-        (toolkit, owner): (&str, &str),
+        toolkit: OwnedToolkit<'_>,
         fields: &BTreeMap<String, ConfigField>,
         changes: &Map<String, Value>,
     ) -> Result<(), UserConfigError> {
-        self.0.change(user, (toolkit, owner), changes, |has| check(fields, changes, has)).await
+        self.0.change(user, toolkit, changes, |has| check(fields, changes, has)).await
     }
 }
 

@@ -262,8 +262,8 @@ impl SignIn {
         let refused = refused.and_then(|it| it.token.as_ref());
         match &self.means {
             Means::ClientCredentials(grant) => {
-                let via = (&self.egress, &self.policy);
-                let token = grant.token(&self.principal, refused, via, may_send).await?;
+                let token =
+                    grant.token(&self.principal, refused, &self.egress, &self.policy, may_send).await?;
                 self.attached.add(&token.value());
                 Ok(Attachment::bearer(token))
             }

@@ -20,7 +20,7 @@ pub(super) async fn show(
 
 /// `DELETE /toolkits/{id}/account`
 pub(super) async fn end(By(user): By<User>, Path(id): Path<String>) -> Result<StatusCode, WebError> {
-    if !user.end_account(&id).await? {
+    if !user.stored_for(&id).end_account().await? {
         // No account was connected: fails if the toolkit does not exist.
         user.toolkit(&id)?;
     }

@@ -40,7 +40,7 @@ pub(super) async fn show(
     By(operator): By<Operator>,
     Path(id): Path<String>,
 ) -> Result<Json<Grants>, WebError> {
-    Ok(Json(Grants { grants: operator.audience(&id)?.grants().to_vec() }))
+    Ok(Json(Grants { grants: operator.audiences().of(&id)?.grants().to_vec() }))
 }
 
 /// `POST /toolkits/{id}/audience`: adds grants (body as above), replacing the limits of existing ones.
@@ -54,7 +54,7 @@ pub(super) async fn share(
     let body = body.map_err(|why| WebError::unread(why, MAX_GRANTS_BYTES))?;
     let JsonObject::<Grants>(Grants { grants }) = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    operator.share(&id, grants).await?;
+    operator.audiences().share(&id, grants).await?;
     show(By(operator), Path(id)).await
 }
 
@@ -67,6 +67,6 @@ pub(super) async fn unshare(
 ) -> Result<StatusCode, WebError> {
     let subject = Subject::named(user, group, everyone)
         .map_err(|invalid| WebError::new(StatusCode::BAD_REQUEST, invalid.to_string()))?;
-    operator.unshare(&id, subject, tool).await?;
+    operator.audiences().unshare(&id, subject, tool).await?;
     Ok(StatusCode::NO_CONTENT)
 }

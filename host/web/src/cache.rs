@@ -10,5 +10,5 @@ use crate::json::Json;
 
 /// `DELETE /toolkits/{id}/cache`: clears it. Returns the usage before.
 pub(super) async fn clear(By(user): By<User>, Path(id): Path<String>) -> Result<Json<CacheUsage>, WebError> {
-    Ok(Json(user.clear_cache(&id).await?))
+    Ok(Json(user.stored_for(&id).clear_cache().await?))
 }

@@ -27,6 +27,6 @@ pub(super) async fn disallow(
     By(user): By<User>,
     Path((id, tool)): Path<(String, String)>,
 ) -> Result<StatusCode, WebError> {
-    user.disallow_in_code(&id, &tool).await?;
+    user.stored_for(&id).disallow_in_code(&tool).await?;
     Ok(StatusCode::NO_CONTENT)
 }

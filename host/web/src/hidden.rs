@@ -60,6 +60,6 @@ pub(super) async fn show_again(
     Query(Part { tool }): Query<Part>,
 ) -> Result<StatusCode, WebError> {
     limits.admit(&user)?;
-    user.show_again(&id, tool.as_deref()).await?;
+    user.stored_for(&id).show_again(tool.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -27,7 +27,7 @@ struct Wanted {
 
 /// `GET /publishers`: sorted by name, each with the fingerprint of its key.
 pub(super) async fn list(By(operator): By<Operator>) -> Result<Json<Vec<Publisher>>, WebError> {
-    Ok(Json(operator.publishers().await?))
+    Ok(Json(operator.publishers().all().await?))
 }
 
 /// `POST /publishers`: body `{"name": …, "key": …}`; the key is an ECDSA P-256 public key in PEM.
@@ -42,7 +42,7 @@ pub(super) async fn add(
     let key = PublicKey::from_pem(&key).map_err(|error| {
         WebError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("The key cannot be used: {error}."))
     })?;
-    Ok((StatusCode::CREATED, Json(operator.add_publisher(&name, &key).await?)))
+    Ok((StatusCode::CREATED, Json(operator.publishers().add(&name, &key).await?)))
 }
 
 /// `DELETE /publishers/{name}`
@@ -50,6 +50,6 @@ pub(super) async fn remove(
     By(operator): By<Operator>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, WebError> {
-    operator.remove_publisher(&name).await?;
+    operator.publishers().remove(&name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

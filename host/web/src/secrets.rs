@@ -28,7 +28,7 @@ pub(super) async fn list(
     By(user): By<User>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<SecretStatus>>, WebError> {
-    Ok(Json(user.secrets(&id).await?))
+    Ok(Json(user.stored_for(&id).secrets().await?))
 }
 
 /// Query string: the users for whom a value is set or removed.
@@ -87,7 +87,7 @@ pub(super) async fn unset(
         let operator = user.expect_operator(Act::SecretUnsetForEveryone.name(), None).await?;
         operator.unset_secret_for_everyone(&id, &name).await?;
     } else {
-        user.unset_secret(&id, &name).await?;
+        user.stored_for(&id).unset_secret(&name).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -5,8 +5,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use kitbag_access::values::toolkits::audience::Grant;
 use kitbag_access::values::toolkits::{
-    Claim, Deployed, FormerOwner, LimitUsage, Origin, Rollback, RolledBack, SignedBy, TakenOver,
-    ToolkitRecord, Version, VouchReason,
+    Claim, DeployTerms, Deployed, FormerOwner, Incoming, LimitUsage, Origin, Rollback, RolledBack, SignedBy,
+    TakenOver, ToolkitRecord, Version, VouchReason,
 };
 use kitbag_access::{ListedToolkit, Operator, User};
 use kitbag_base::json_object::JsonObject;
@@ -59,7 +59,7 @@ pub(super) struct DeployOptions {
 /// Query string of a deploy of an earlier upload.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct DeployTerms {
+pub(super) struct TermsQuery {
     #[serde(default)]
     take_over: bool,
     vouch: Option<VouchReason>,
@@ -86,9 +86,10 @@ impl TryFrom<String> for SignatureText {
     }
 }
 
-impl DeployTerms {
-    pub(super) fn into_terms(self) -> (Claim, Option<VouchReason>) {
-        (if self.take_over { Claim::TakeOver } else { Claim::OwnOnly }, self.vouch)
+impl TermsQuery {
+    pub(super) fn into_terms(self) -> DeployTerms {
+        let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
+        DeployTerms { claim, vouch: self.vouch }
     }
 }
 
@@ -110,11 +111,14 @@ pub(super) async fn deploy(
     body: Body,
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
     expect_component(&headers)?;
-    let (length, limit) = (declared_length(&headers), shared.component_size);
     let DeployOptions { take_over, vouch, source, signature } = options;
-    let terms = DeployTerms { take_over, vouch }.into_terms();
-    let origin = UploadOptions { source, signature }.into_origin();
-    let deployed = operator.deploy(body.into_data_stream(), length, limit, terms, origin).await?;
+    let component = Incoming {
+        bytes: body.into_data_stream(),
+        length: declared_length(&headers),
+        limit: shared.component_size,
+        origin: UploadOptions { source, signature }.into_origin(),
+    };
+    let deployed = operator.deploy(component, TermsQuery { take_over, vouch }.into_terms()).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
@@ -129,7 +133,7 @@ pub(super) fn expect_component(headers: &HeaderMap) -> Result<(), WebError> {
 
 /// `GET /toolkits`: toolkits that the caller can see; operators see all.
 pub(super) async fn list(By(user): By<User>) -> Json<Vec<Summary>> {
-    Json(user.listing().into_iter().map(Summary::from).collect())
+    Json(user.listed().all().into_iter().map(Summary::from).collect())
 }
 
 /// A toolkit from the caller's view.
@@ -147,8 +151,8 @@ pub(super) struct Shown {
 
 /// `GET /toolkits/{id}`: manifest and versions.
 pub(super) async fn show(By(user): By<User>, Path(id): Path<String>) -> Result<Json<Shown>, WebError> {
-    let record = user.toolkit_record(&id).await?;
-    let audience = user.operator().ok().map(|operator| operator.audience(&id)).transpose()?;
+    let record = user.listed().record(&id).await?;
+    let audience = user.operator().ok().map(|operator| operator.audiences().of(&id)).transpose()?;
     let limits = match user.toolkit(&id) {
         Ok(visible) => visible.limits().await?,
         Err(_not_callable) => Vec::new(),
@@ -161,7 +165,7 @@ pub(super) async fn version(
     By(operator): By<Operator>,
     Path((id, version)): Path<(String, String)>,
 ) -> Result<Json<Version>, WebError> {
-    Ok(Json(operator.version(&id, &version).await?))
+    Ok(Json(operator.versions().get(&id, &version).await?))
 }
 
 /// `POST /toolkits/{id}/rollback`: body `{"version": "1.0.0"}`, or none. With `"live": {"version": …,
@@ -186,7 +190,7 @@ pub(super) async fn reset_publisher(
     By(operator): By<Operator>,
     Path(id): Path<String>,
 ) -> Result<Json<SignedBy>, WebError> {
-    Ok(Json(operator.reset_publisher(&id).await?))
+    Ok(Json(operator.publishers().reset(&id).await?))
 }
 
 /// `DELETE /toolkits/{id}`: removes it with all its versions.

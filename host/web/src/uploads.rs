@@ -4,14 +4,14 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use kitbag_access::Operator;
-use kitbag_access::values::toolkits::{Deployed, Review, Reviewed, Tracked, UploadRecord};
+use kitbag_access::values::toolkits::{Deployed, Incoming, Review, Reviewed, Tracked, UploadRecord};
 use kitbag_base::json_object::JsonObject;
 
 use super::Shared;
 use super::body::read_small;
 use super::documents::declared_length;
 use super::error::WebError;
-use super::toolkits::{DeployTerms, UploadOptions, expect_component};
+use super::toolkits::{TermsQuery, UploadOptions, expect_component};
 use crate::authenticate::By;
 use crate::json::Json;
 
@@ -28,14 +28,19 @@ pub(super) async fn receive(
     body: Body,
 ) -> Result<(StatusCode, Json<Review>), WebError> {
     expect_component(&headers)?;
-    let (length, limit) = (declared_length(&headers), shared.component_size);
-    let review = operator.upload(body.into_data_stream(), length, limit, options.into_origin()).await?;
+    let component = Incoming {
+        bytes: body.into_data_stream(),
+        length: declared_length(&headers),
+        limit: shared.component_size,
+        origin: options.into_origin(),
+    };
+    let review = operator.reviews().upload(component).await?;
     Ok((StatusCode::CREATED, Json(review)))
 }
 
 /// `GET /uploads`: all uploads, newest first.
 pub(super) async fn list(By(operator): By<Operator>) -> Result<Json<Vec<UploadRecord>>, WebError> {
-    Ok(Json(operator.uploads().await?))
+    Ok(Json(operator.reviews().waiting().await?))
 }
 
 /// `GET /uploads/{digest}`: the changes it would make, and the live version it is compared with.
@@ -43,7 +48,7 @@ pub(super) async fn show(
     By(operator): By<Operator>,
     Path(digest): Path<String>,
 ) -> Result<Json<Review>, WebError> {
-    Ok(Json(operator.review(&digest).await?))
+    Ok(Json(operator.reviews().get(&digest).await?))
 }
 
 /// `POST /uploads/{digest}/deploy`: body `{"live": {"version": "1.0.0", "digest": …}, "manifestDigest": …}`
@@ -53,21 +58,21 @@ pub(super) async fn show(
 pub(super) async fn deploy(
     By(operator): By<Operator>,
     Path(digest): Path<String>,
-    Query(options): Query<DeployTerms>,
+    Query(options): Query<TermsQuery>,
     body: Body,
 ) -> Result<(StatusCode, Json<Deployed>), WebError> {
     let body = read_small(body, MAX_DEPLOY_BYTES).await;
     let body = body.map_err(|why| WebError::unread(why, MAX_DEPLOY_BYTES))?;
     let JsonObject::<Reviewed>(reviewed) = serde_json::from_slice(&body)
         .map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
-    let deployed = operator.deploy_upload(&digest, options.into_terms(), reviewed).await?;
+    let deployed = operator.reviews().deploy(&digest, options.into_terms(), reviewed).await?;
     Ok((StatusCode::CREATED, Json(deployed)))
 }
 
 /// `GET /updates`: toolkits that were deployed from a registry by a tag, with newer versions found at the
 /// last check.
 pub(super) async fn updates(By(operator): By<Operator>) -> Result<Json<Vec<Tracked>>, WebError> {
-    Ok(Json(operator.tracked().await?))
+    Ok(Json(operator.reviews().newer_versions().await?))
 }
 
 /// `DELETE /uploads/{digest}`
@@ -75,6 +80,6 @@ pub(super) async fn discard(
     By(operator): By<Operator>,
     Path(digest): Path<String>,
 ) -> Result<StatusCode, WebError> {
-    operator.discard_upload(&digest).await?;
+    operator.reviews().discard(&digest).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -40,7 +40,8 @@ pub(crate) fn changing_routes() -> Vec<String> {
 fn declared() -> Vec<(String, String)> {
     let mut texts = Vec::new();
     collect(&root().join("host/web/src"), &mut texts);
-    let constants = fs::read_to_string(root().join("host/identity/src/local.rs")).expect("source is text");
+    let constants =
+        fs::read_to_string(root().join("host/identity/src/local/paths.rs")).expect("source is text");
 
     let mut routes = Vec::new();
     for argument in texts.iter().flat_map(|text| text.split(".route(").skip(1)) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::error;
 
-use super::{Asked, STATE_SECONDS, slices};
+use super::{Asked, STATE_SECONDS, bound_to, slices};
 use crate::User;
 
 /// Maximum size of a cached result, as JSON text.
@@ -44,9 +44,9 @@ impl User {
         arguments: &Map<String, Value>,
         asked: &Asked,
     ) -> kitbag_database::Result<Resumption> {
-        let mut bound_to = self.bound_to(callee, arguments);
+        let mut bound_to = bound_to(self, callee, arguments);
         bound_to.push(serde_json::to_vec(asked).expect("JSON always serialises"));
-        let calls = self.stores().toolkits.asked_calls();
+        let calls = &self.stores().toolkits.asked_calls;
         Ok(match calls.claim(self.id(), &asked.call, STATE_SECONDS).await? {
             AskedCall::Claimed => {
                 Resumption::Resumed(ResumedCall { user: self.clone(), call: asked.call.clone(), bound_to })
@@ -65,7 +65,7 @@ impl User {
 impl ResumedCall {
     /// Releases the call, which may be continued again: it has asked further, or did nothing.
     pub async fn release(self) {
-        let released = self.user.stores().toolkits.asked_calls().release(&self.call).await;
+        let released = self.user.stores().toolkits.asked_calls.release(&self.call).await;
         if let Err(cause) = released {
             error!(%cause, "a call that may continue stays claimed");
         }
@@ -76,7 +76,7 @@ impl ResumedCall {
         let stores = self.user.stores();
         let sealed = bounded_json::compact(result, MAX_RESULT_BYTES)
             .map(|result| stores.vault.seal_state(&result, &slices(&self.bound_to), STATE_SECONDS));
-        let ended = stores.toolkits.asked_calls().end(self.user.id(), &self.call, sealed.as_deref()).await;
+        let ended = stores.toolkits.asked_calls.end(self.user.id(), &self.call, sealed.as_deref()).await;
         // The call stays claimed, so it does not run again.
         if let Err(cause) = ended {
             error!(%cause, "the result of a call that its user was asked for is not cached");

@@ -78,9 +78,9 @@ async fn seen(user: &User, id: &str) -> Vec<String> {
         assert_eq!(!matches!(called, Err(CallError::UnknownTool(_))), is_seen, "call {tool}");
         assert_eq!(user.hide(id, Some(tool)).await.is_ok(), is_seen, "hide {tool}");
     }
-    let record = user.toolkit_record(id).await.ok();
+    let record = user.listed().record(id).await.ok();
     let of_record = record.map(|it| it.manifest["tools"].as_array().map(Vec::len).unwrap_or_default());
-    let listing = user.listing();
+    let listing = user.listed().all();
     let of_listing = listing.iter().find(|it| it.definition.id == id).map(|it| it.definition.tools.len());
     let expected = match (user.is_operator(), seen.len()) {
         (true, _) => Some(2),
@@ -97,7 +97,7 @@ async fn seen(user: &User, id: &str) -> Vec<String> {
         assert_eq!(is_allowed, is_seen, "{what}");
     }
     if !user.is_operator() {
-        assert_eq!(user.picture(&picture_of(id)).await.is_ok(), !seen.is_empty(), "picture");
+        assert_eq!(user.listed().picture(&picture_of(id)).await.is_ok(), !seen.is_empty(), "picture");
     }
     seen
 }
@@ -118,12 +118,12 @@ async fn each_function_says_alike_for_whom_a_tool_is() {
         for text in grants {
             let grant = grant_of(text);
             let is_unknown = grant.tool.as_deref() == Some("gone");
-            let shared = ana.share(id, vec![grant.clone()]).await;
+            let shared = ana.audiences().share(id, vec![grant.clone()]).await;
             assert_eq!(shared.is_err(), is_unknown, "{id} {text}: {shared:?}");
             if is_unknown {
                 // The state after a version without the tool.
                 let stores = fixture.access.stores();
-                stores.toolkits.share(id, vec![grant], &ana.0.actor()).await.expect("it is shared");
+                stores.toolkits.audiences.share(id, vec![grant], &ana.0.actor()).await.expect("it is shared");
             }
         }
         for ((name, groups), expected) in GROUPS.iter().zip(expected) {
@@ -142,19 +142,22 @@ async fn each_function_says_alike_for_whom_a_tool_is() {
 async fn a_toolkit_disappears_with_the_group_and_a_link_lives_as_long_as_the_audience() {
     let fixture = Fixture::with(&[("books".to_owned(), "private", "ana")]).await;
     let ana = fixture.user("ana").operator().expect("ana is one");
-    ana.share("books", vec![grant_of("group:sales"), grant_of("user:eve")]).await.expect("it is hers");
+    ana.audiences()
+        .share("books", vec![grant_of("group:sales"), grant_of("user:eve")])
+        .await
+        .expect("it is hers");
     let sal = fixture.member("sal", &["sales"]);
     let secret = sal.secret("books", "KEY").expect("sal sees it");
     assert!(fixture.access.toolkit_of(&secret).is_some(), "a link leads there");
 
     // The next token of the same user has no groups.
     assert_eq!(attempt(&fixture.user("sal"), "call", "books").await, "hidden");
-    ana.unshare("books", Subject::Group("sales".to_owned()), None).await.expect("it is shared");
+    ana.audiences().unshare("books", Subject::Group("sales".to_owned()), None).await.expect("it is shared");
     assert_eq!(attempt(&sal, "call", "books").await, "hidden");
     assert!(fixture.access.toolkit_of(&secret).is_none(), "a link leads nowhere");
     assert_eq!(attempt(&fixture.user("eve"), "call", "books").await, "yes");
 
-    let again = ana.unshare("books", Subject::Group("sales".to_owned()), None).await;
+    let again = ana.audiences().unshare("books", Subject::Group("sales".to_owned()), None).await;
     assert!(matches!(again, Err(AccessError::Toolkit(ToolkitError::NotShared { .. }))), "{again:?}");
     // A later toolkit with this id is a different one.
     ana.remove("books").await.expect("it is hers");
@@ -172,23 +175,29 @@ async fn no_grant_is_removed_if_more_may_be_used_without_it() {
         matches!(removed, Err(AccessError::Toolkit(ToolkitError::LastGrant { .. })))
     };
 
-    ana.share("books", vec![grant_of("group:sales")]).await.expect("it is hers");
-    assert!(is_refused(ana.unshare("books", group(), None).await));
+    ana.audiences().share("books", vec![grant_of("group:sales")]).await.expect("it is hers");
+    assert!(is_refused(ana.audiences().unshare("books", group(), None).await));
     assert!(seen(&fixture.user("eve"), "books").await.is_empty(), "it is for sales alone, as before");
-    ana.share("books", vec![grant_of("everyone:find")]).await.expect("it is hers");
-    ana.unshare("books", group(), None).await.expect("it is for everyone by name");
+    ana.audiences().share("books", vec![grant_of("everyone:find")]).await.expect("it is hers");
+    ana.audiences().unshare("books", group(), None).await.expect("it is for everyone by name");
     // Without this grant, everyone could call all tools, and not only this one.
-    assert!(is_refused(ana.unshare("books", Subject::Everyone, None).await));
+    assert!(is_refused(ana.audiences().unshare("books", Subject::Everyone, None).await));
     assert_eq!(seen(&fixture.user("eve"), "books").await, ["find"]);
     let limited = grant(json!({ "everyone": true, "perDay": 9 }));
-    ana.share("books", vec![limited]).await.expect("it is hers");
-    assert!(is_refused(ana.unshare("books", Subject::Everyone, None).await), "they would be without limits");
-    ana.share("books", vec![grant_of("everyone")]).await.expect("it is hers");
-    ana.unshare("books", Subject::Everyone, None).await.expect("the same people may use the same");
+    ana.audiences().share("books", vec![limited]).await.expect("it is hers");
+    assert!(
+        is_refused(ana.audiences().unshare("books", Subject::Everyone, None).await),
+        "they would be without limits"
+    );
+    ana.audiences().share("books", vec![grant_of("everyone")]).await.expect("it is hers");
+    ana.audiences()
+        .unshare("books", Subject::Everyone, None)
+        .await
+        .expect("the same people may use the same");
     assert_eq!(seen(&fixture.user("eve"), "books").await, ["find", "list"]);
 
-    ana.share("own", vec![grant_of("group:sales")]).await.expect("it is hers");
-    ana.unshare("own", group(), None).await.expect("it is hers alone");
+    ana.audiences().share("own", vec![grant_of("group:sales")]).await.expect("it is hers");
+    ana.audiences().unshare("own", group(), None).await.expect("it is hers alone");
     assert!(seen(&fixture.user("eve"), "own").await.is_empty());
 }
 
@@ -199,11 +208,11 @@ async fn a_toolkit_has_so_many_grants_and_no_more() {
     let users = |numbers: std::ops::Range<u32>| -> Vec<Grant> {
         numbers.map(|number| grant(json!({ "user": format!("user-{number}") }))).collect()
     };
-    ana.share("books", users(0..200)).await.expect("there is room");
-    let more = ana.share("books", users(200..201)).await;
+    ana.audiences().share("books", users(0..200)).await.expect("there is room");
+    let more = ana.audiences().share("books", users(200..201)).await;
     assert!(matches!(more, Err(AccessError::Toolkit(ToolkitError::TooManyGrants))), "{more:?}");
-    ana.share("books", users(0..200)).await.expect("they are there");
-    assert_eq!(ana.audience("books").expect("it is there").grants().len(), 200);
+    ana.audiences().share("books", users(0..200)).await.expect("they are there");
+    assert_eq!(ana.audiences().of("books").expect("it is there").grants().len(), 200);
 }
 
 #[tokio::test]
@@ -225,8 +234,11 @@ async fn calls_beyond_a_limit_are_refused_until_the_next_period_by_all_processes
     let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
     let ana = fixture.user("ana").operator().expect("ana is one");
     let limited = json!({ "group": "sales", "perMinute": 600, "perDay": 3 });
-    ana.share("books", vec![grant(limited), grant_of("group:support")]).await.expect("it is hers");
-    let audience = ana.audience("books").expect("it is there");
+    ana.audiences()
+        .share("books", vec![grant(limited), grant_of("group:support")])
+        .await
+        .expect("it is hers");
+    let audience = ana.audiences().of("books").expect("it is there");
     let limits = |groups: &[&str]| {
         audience.limits("sal", &groups.iter().map(|&group| group.to_owned()).collect(), "find")
     };
@@ -257,8 +269,11 @@ async fn calls_beyond_a_limit_are_refused_until_the_next_period_by_all_processes
 async fn calls_at_once_do_not_pass_a_limit() {
     let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
     let ana = fixture.user("ana").operator().expect("ana is one");
-    ana.share("books", vec![grant(json!({ "everyone": true, "perDay": 7 }))]).await.expect("it is hers");
-    let limits = ana.audience("books").expect("it is there").limits("sal", &Groups::default(), "find");
+    ana.audiences()
+        .share("books", vec![grant(json!({ "everyone": true, "perDay": 7 }))])
+        .await
+        .expect("it is hers");
+    let limits = ana.audiences().of("books").expect("it is there").limits("sal", &Groups::default(), "find");
     let counts = Arc::new(LimitedCalls::new(fixture.database.clone()));
 
     let calls = (0..32).map(|_| {

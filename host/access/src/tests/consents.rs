@@ -123,7 +123,7 @@ async fn a_vouched_version_asks_nobody_and_the_next_one_asks_again() {
     let una = fixture.user("una");
     set_secret(&una, "books").await.expect("una sees it");
     let counted = async |name: &str| {
-        fixture.user(name).toolkit_record("books").await.expect("it is shared").waiting_consents
+        fixture.user(name).listed().record("books").await.expect("it is shared").waiting_consents
     };
 
     activate(&fixture, "2.0.0", Some("Read by two of us.")).await;

@@ -125,7 +125,14 @@ async fn what_one_process_has_set_or_unset_holds_in_the_next_request_on_the_othe
         assert_eq!(second.access.value("una", "books").await.as_deref(), Some(&*value), "round {round}");
         assert_eq!(first.access.value("una", "books").await.as_deref(), Some(&*value), "round {round}");
 
-        second.access.request("una").await.unset_secret("books", "KEY").await.expect("it is there");
+        second
+            .access
+            .request("una")
+            .await
+            .stored_for("books")
+            .unset_secret("KEY")
+            .await
+            .expect("it is there");
 
         assert_eq!(first.access.value("una", "books").await, None, "round {round}");
         assert_eq!(second.access.value("una", "books").await, None, "round {round}");
@@ -175,7 +182,9 @@ async fn a_value_for_everyone_and_an_account_hold_in_the_next_request_on_the_oth
             .await
             .expect("it is stored");
         assert!(connected(&first.access).await, "round {round}");
-        assert!(first.access.request("una").await.end_account("books").await.expect("it is ended"));
+        assert!(
+            first.access.request("una").await.stored_for("books").end_account().await.expect("it is ended")
+        );
         assert!(!connected(&second.access).await, "round {round}");
 
         let operator = second.access.operator("ben").await;

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::store::GrantRow;
 use super::{BrowserSession, BrowserSessions, new_session};
-use crate::Groups;
+use crate::groups::Groups;
 
 /// Time after which a claimed renewal may be claimed again, as its process must have ended: all requests to the
 /// provider that a renewal sends take less than a minute, and clocks of processes may differ by another one.

@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     Client, ClientAuthentication, ClientError, Http, beginning, expect_protected, is_protected, malformed,
 };
-use crate::metadata_urls;
+use crate::well_known::metadata_urls;
 
 /// Scopes to request if the server lists none.
 pub const DEFAULT_SCOPE: &str = "profile email offline_access";

@@ -4,7 +4,7 @@
 //! stored in the database, secrets as SHA-256; pending consents and codes are in memory for minutes.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kitbag_base::loopback::loopback_names;
@@ -13,15 +13,14 @@ use kitbag_net::egress::Egress;
 use serde_json::Value;
 use url::Url;
 
-use super::authorize::{AuthorizeError, Pending};
+use super::authorization::{Code, Pending};
 use super::code_check::CodeCheck;
-use super::metadata_document::{self, MetadataDocuments};
-use super::redirect_uri::RedirectUri;
+use super::issuer::LocalIssuer;
+use super::metadata_document::MetadataDocuments;
+use super::oauth_error::{ErrorCode, OAuthError};
 use super::short_lived::ShortLived;
 use super::sign_in_code::SignInCode;
-use super::store::{ClientRow, Store};
-use super::token::Code;
-use super::{ErrorCode, LocalIssuer, OAuthError};
+use super::store::Store;
 
 /// OAuth authorization server: registers clients, asks for consent, and issues tokens.
 pub struct AuthorizationServer {
@@ -32,9 +31,9 @@ pub struct AuthorizationServer {
     pub(super) documents: MetadataDocuments,
     pub(super) lifetimes: Lifetimes,
     /// Authorization requests with an open consent page.
-    pub(super) pending: Mutex<ShortLived<Pending>>,
+    pending: Mutex<ShortLived<Pending>>,
     /// Check of the sign-in code or ticket that consent requires.
-    pub(super) code_check: Mutex<CodeCheck>,
+    code_check: Mutex<CodeCheck>,
     /// Locked until the grant of a redeemed code is stored, so that a replay finds the grant to revoke.
     pub(super) codes: tokio::sync::Mutex<ShortLived<Code>>,
 }
@@ -64,27 +63,6 @@ impl Default for Lifetimes {
             replaced_token: Duration::from_mins(10),
         }
     }
-}
-
-/// An OAuth client.
-#[derive(Clone, Debug)]
-pub(super) struct Client {
-    pub(super) id: String,
-    pub(super) name: Option<String>,
-    pub(super) redirect_uris: Vec<String>,
-    pub(super) source: ClientSource,
-}
-
-/// Source of a client's name and redirect URIs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClientSource {
-    /// Registration at this server.
-    Registration,
-    /// Metadata document; its URL is the client id.
-    Document,
-    /// The authorization request alone: the metadata document could not be read, for this reason. The client
-    /// has no name.
-    UnreadDocument(String),
 }
 
 impl AuthorizationServer {
@@ -123,30 +101,14 @@ impl AuthorizationServer {
         metadata
     }
 
-    /// Returns the client with this id that asks to be answered at `redirect_uri`, from its metadata document
-    /// or its registration. A client whose document could not be read has no redirect URI but this one.
-    pub(super) async fn client(
-        &self,
-        id: &str,
-        redirect_uri: &RedirectUri,
-    ) -> Result<Client, AuthorizeError> {
-        if !self.documents.is_document(id) {
-            let row = self.store.client(id).await?.ok_or(AuthorizeError::UnknownClient)?;
-            return Ok(row.into());
-        }
-        let no_document = match self.documents.client(id).await {
-            Ok(client) => return Ok(client),
-            Err(no_document) => no_document,
-        };
-        match no_document.unread() {
-            Some(why) if metadata_document::needs_no_document(id, redirect_uri) => Ok(Client {
-                id: id.to_owned(),
-                name: None,
-                redirect_uris: vec![redirect_uri.as_str().to_owned()],
-                source: ClientSource::UnreadDocument(why.to_owned()),
-            }),
-            _ => Err(AuthorizeError::NoDocument { url: id.to_owned(), why: no_document.to_string() }),
-        }
+    /// Locks the requests with an open consent page.
+    pub(super) fn pending(&self) -> MutexGuard<'_, ShortLived<Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the check of codes and tickets.
+    pub(super) fn code_check(&self) -> MutexGuard<'_, CodeCheck> {
+        self.code_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a client with this id may send token requests. Does not fetch metadata documents: pages of any
@@ -165,32 +127,6 @@ impl AuthorizationServer {
             })
         });
         if own { Ok(()) } else { Err(ErrorCode::InvalidTarget.because("the resource is not this server")) }
-    }
-}
-
-impl From<&Client> for ClientRow {
-    fn from(client: &Client) -> Self {
-        let redirect_uris = serde_json::to_string(&client.redirect_uris).expect("strings always serialise");
-        Self { id: client.id.clone(), name: client.name.clone(), redirect_uris }
-    }
-}
-
-impl From<ClientRow> for Client {
-    fn from(row: ClientRow) -> Self {
-        Self {
-            redirect_uris: serde_json::from_str(&row.redirect_uris).unwrap_or_default(),
-            id: row.id,
-            name: row.name,
-            source: ClientSource::Registration,
-        }
-    }
-}
-
-impl Client {
-    /// Whether `requested` matches a redirect URI of the client.
-    pub(super) fn may_be_answered_at(&self, requested: &RedirectUri) -> bool {
-        let mut registered = self.redirect_uris.iter().filter_map(|text| RedirectUri::parse(text).ok());
-        registered.any(|registered| registered.admits(requested))
     }
 }
 

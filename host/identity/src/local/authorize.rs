@@ -5,23 +5,24 @@
 //!   errors are shown as a page;
 //! - consent requires the server's sign-in code, or a ticket made with it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kitbag_base::sha256::Digest;
 use kitbag_database::DatabaseError;
 use tracing::{info, warn};
 
-use super::authorization_server::{Client, ClientSource};
+use super::authorization::{Authorization, Code, Pending};
+use super::authorization_server::AuthorizationServer;
+use super::client::{Client, ClientSource};
 use super::code_check::CodePrompt;
+use super::metadata_document::needs_no_document;
+use super::oauth_error::{ErrorCode, OAuthError};
 use super::parameters::Parameters;
 use super::person::is_user_name;
 use super::pkce::Challenge;
 use super::redirect_uri::RedirectUri;
 use super::scopes::Scopes;
 use super::sign_in_code::TicketRequest;
-use super::token::Code;
-use super::{AuthorizationServer, ErrorCode, OAuthError};
 
 /// Response to an authorization request, or to a submitted consent form.
 #[derive(Debug)]
@@ -89,24 +90,6 @@ pub enum AuthorizeError {
     Storage(#[from] DatabaseError),
 }
 
-/// A validated authorization request.
-#[derive(Clone, Debug)]
-pub(super) struct Authorization {
-    pub(super) client: Client,
-    pub(super) redirect_uri: RedirectUri,
-    pub(super) state: Option<String>,
-    pub(super) scopes: Scopes,
-    pub(super) challenge: Challenge,
-}
-
-/// A request with an open consent page.
-#[derive(Debug)]
-pub(super) struct Pending {
-    authorization: Authorization,
-    /// SHA-256 of the ticket that replaces the sign-in code, once.
-    ticket: Option<Digest>,
-}
-
 impl AuthorizationServer {
     /// Handles an authorization request, given the query of its URL.
     pub async fn authorize(&self, query: &str) -> Result<Step, AuthorizeError> {
@@ -118,7 +101,7 @@ impl AuthorizationServer {
                 let code = if ticket.is_some() { CodePrompt::Unneeded } else { CodePrompt::Asked };
                 let pending = Pending { authorization, ticket };
                 let mut consent = self.question(&pending, code);
-                consent.request_id = lock(&self.pending).keep(pending);
+                consent.request_id = self.pending().keep(pending);
                 Ok(Step::Ask(Box::new(consent)))
             }
             Err(error) => {
@@ -163,10 +146,10 @@ impl AuthorizationServer {
         request_id: &str,
         typed: Option<&str>,
     ) -> Result<Result<Authorization, Consent>, AuthorizeError> {
-        let mut all_pending = lock(&self.pending);
+        let mut all_pending = self.pending();
         let pending = all_pending.get_mut(request_id).ok_or(AuthorizeError::NoSuchRequest)?;
         if let Some(typed) = typed {
-            let mut check = lock(&self.code_check);
+            let mut check = self.code_check();
             let by_ticket = pending.ticket.take().is_some_and(|ticket| check.use_up(&ticket));
             if !by_ticket && let Err(prompt) = check.check(typed) {
                 if prompt == CodePrompt::Wrong {
@@ -203,7 +186,7 @@ impl AuthorizationServer {
             client_id: &authorization.client.id,
             code_challenge: parameters.get("code_challenge").ok().flatten()?,
         };
-        lock(&self.code_check).recognise(parameters.get("ticket").ok().flatten(), &request)
+        self.code_check().recognise(parameters.get("ticket").ok().flatten(), &request)
     }
 
     /// Checks client and redirect URI. Later errors are sent to the redirect URI.
@@ -217,6 +200,28 @@ impl AuthorizationServer {
             return Err(AuthorizeError::UnknownRedirectUri);
         }
         Ok((client, redirect_uri))
+    }
+
+    /// Returns the client with this id that asks to be answered at `redirect_uri`, from its metadata document
+    /// or its registration. A client whose document could not be read has no redirect URI but this one.
+    async fn client(&self, id: &str, redirect_uri: &RedirectUri) -> Result<Client, AuthorizeError> {
+        if !self.documents.is_document(id) {
+            let row = self.store.client(id).await?.ok_or(AuthorizeError::UnknownClient)?;
+            return Ok(row.into());
+        }
+        let no_document = match self.documents.client(id).await {
+            Ok(client) => return Ok(client),
+            Err(no_document) => no_document,
+        };
+        match no_document.unread() {
+            Some(why) if needs_no_document(id, redirect_uri) => Ok(Client {
+                id: id.to_owned(),
+                name: None,
+                redirect_uris: vec![redirect_uri.as_str().to_owned()],
+                source: ClientSource::UnreadDocument(why.to_owned()),
+            }),
+            _ => Err(AuthorizeError::NoDocument { url: id.to_owned(), why: no_document.to_string() }),
+        }
     }
 
     fn what_is_asked(
@@ -265,8 +270,4 @@ impl AuthorizationServer {
         let parameters: Vec<_> = answer.iter().copied().chain(state).chain([issuer]).collect();
         to.with(&parameters)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,9 +11,10 @@ use std::{fs, io};
 use kitbag_base::private_file;
 use kitbag_database::Database;
 
+use super::issuer_error::LocalIssuerError;
+use super::key_file;
 use super::sign_in_code::SignInCode;
 use super::store::Store;
-use super::{LocalIssuerError, key_file};
 
 /// File with the SHA-256 of the code under which grants, sessions and the signing key were created.
 const FILE: &str = "sign-in-code.sha256";

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tracing::info;
 
-use super::AuthorizationServer;
+use super::authorization_server::AuthorizationServer;
 use super::store::GrantedClientRow;
 
 /// An OAuth client with grants of one user.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kitbag_base::private_file;
 
-use super::LocalIssuerError;
+use super::issuer_error::LocalIssuerError;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 

@@ -26,9 +26,9 @@ use tokio::time::timeout;
 use tracing::debug;
 use url::Url;
 
-use super::authorization_server::{Client, ClientSource};
+use super::client::{Client, ClientSource};
+use super::client_metadata::Metadata;
 use super::redirect_uri::RedirectUri;
-use super::register::Metadata;
 
 /// Maximum length of a document's URL, in bytes.
 const MAX_URL_BYTES: usize = 1024;

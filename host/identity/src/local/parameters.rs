@@ -1,6 +1,6 @@
 //! Parameters of a query or a form.
 
-use super::{ErrorCode, OAuthError};
+use super::oauth_error::{ErrorCode, OAuthError};
 use url::form_urlencoded;
 
 /// Decoded parameters. Unknown ones are ignored (RFC 6749, section 3.1).

@@ -3,8 +3,8 @@
 use kitbag_base::visible::has_hidden;
 use tracing::{info, warn};
 
-use super::authorize::lock;
-use super::{AuthorizationServer, CodePrompt};
+use super::authorization_server::AuthorizationServer;
+use super::code_check::CodePrompt;
 
 /// Maximum length of a user's name, in characters.
 const MAX_USER_NAME_CHARS: usize = 64;
@@ -25,7 +25,7 @@ impl AuthorizationServer {
         if !is_user_name(user) {
             return Err(SignInError::UserName);
         }
-        if let Err(prompt) = lock(&self.code_check).check(code) {
+        if let Err(prompt) = self.code_check().check(code) {
             if prompt == CodePrompt::Wrong {
                 warn!("a sign-in of a browser with a wrong code");
             }

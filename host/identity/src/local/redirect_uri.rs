@@ -8,7 +8,7 @@ use kitbag_base::loopback::is_loopback;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use super::{ErrorCode, OAuthError};
+use super::oauth_error::{ErrorCode, OAuthError};
 
 /// A valid redirect URI for authorization responses.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! Dynamic client registration (RFC 7591).
 
 use kitbag_base::json_object::JsonObject;
-use kitbag_base::visible::has_hidden;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::authorization_server::{Client, ClientSource};
-use super::redirect_uri::RedirectUri;
+use super::authorization_server::AuthorizationServer;
+use super::client::{Client, ClientSource};
+use super::client_metadata::Metadata;
+use super::oauth_error::{EndpointError, ErrorCode};
 use super::scopes::Scopes;
 use super::secret::random_text;
-use super::{AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 
 /// Registration response (section 3.2.1).
 ///
@@ -35,22 +35,6 @@ pub struct Registration {
     pub scope: String,
 }
 
-/// Parsed members of client metadata (section 2); others are ignored, as section 2 requires.
-#[derive(Deserialize)]
-pub(super) struct Metadata {
-    redirect_uris: Option<Vec<String>>,
-    client_name: Option<String>,
-    token_endpoint_auth_method: Option<String>,
-    grant_types: Option<Vec<String>>,
-    response_types: Option<Vec<String>>,
-}
-
-/// Maximum number of redirect URIs per client.
-const MAX_REDIRECT_URIS: usize = 20;
-
-/// Maximum length of a client's name, in characters.
-const MAX_NAME_CHARACTERS: usize = 100;
-
 impl AuthorizationServer {
     /// Registers a client. `body` is its metadata, a JSON object.
     pub async fn register(&self, body: &[u8]) -> Result<Registration, EndpointError> {
@@ -75,34 +59,5 @@ impl AuthorizationServer {
             response_types: ["code"],
             scope: Scopes::all().to_string(),
         })
-    }
-}
-
-impl Metadata {
-    /// Checks the metadata, and returns name and redirect URIs.
-    pub(super) fn check(self) -> Result<(Option<String>, Vec<String>), OAuthError> {
-        let refused = |description| Err(ErrorCode::InvalidClientMetadata.because(description));
-        let method = self.token_endpoint_auth_method.as_deref().unwrap_or("none");
-        if !["none", "client_secret_basic", "client_secret_post"].contains(&method) {
-            return refused("clients are public: use token_endpoint_auth_method none");
-        }
-        if self.grant_types.is_some_and(|types| !types.iter().any(|kind| kind == "authorization_code")) {
-            return refused("grant_types must include authorization_code");
-        }
-        if self.response_types.is_some_and(|types| !types.iter().any(|kind| kind == "code")) {
-            return refused("response_types must include code");
-        }
-        let name = self.client_name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARACTERS || has_hidden(name)) {
-            return refused("client_name has at most 100 characters, and no control or invisible characters");
-        }
-        let redirect_uris = self.redirect_uris.unwrap_or_default();
-        if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
-            return Err(ErrorCode::InvalidRedirectUri.because("redirect_uris must hold 1 to 20 URIs"));
-        }
-        for uri in &redirect_uris {
-            RedirectUri::parse(uri)?;
-        }
-        Ok((name, redirect_uris))
     }
 }

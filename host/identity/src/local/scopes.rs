@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{ErrorCode, OAuthError, SCOPES};
+use super::oauth_error::{ErrorCode, OAuthError};
+
+/// Supported scopes.
+pub(crate) const SCOPES: [&str; 3] = ["profile", "email", "offline_access"];
 
 /// Granted scopes, without duplicates, in the order of `scopes_supported`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use kitbag_base::private_file;
 use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::LocalIssuerError;
-use crate::now;
+use super::issuer_error::LocalIssuerError;
+use crate::clock::now;
 
 /// Name of the code's file in the data directory.
 const FILE: &str = "sign-in-code";

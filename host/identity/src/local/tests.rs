@@ -7,6 +7,9 @@ mod granted_clients;
 mod registration;
 mod tokens;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_base::sha256::Sha256;

@@ -7,13 +7,15 @@ use kitbag_base::sha256::Sha256;
 use secrecy::{ExposeSecret, SecretString};
 use tracing::{info, warn};
 
-use super::authorize::Authorization;
+use super::authorization::Code;
+use super::authorization_server::AuthorizationServer;
+use super::issuer::AccessGrant;
+use super::oauth_error::{EndpointError, ErrorCode, OAuthError};
 use super::parameters::Parameters;
 use super::refresh_chain::{Presented, first_refresh_token};
 use super::scopes::Scopes;
 use super::secret::random_text;
 use super::store::{self, GrantRow, RevokedBy};
-use super::{AccessGrant, AuthorizationServer, EndpointError, ErrorCode, OAuthError};
 
 /// Token response.
 #[derive(Debug)]
@@ -23,24 +25,11 @@ pub struct Tokens {
     /// Lifetime of the access token.
     pub expires_in: Duration,
     /// Single-use refresh token; `None` without the scope `offline_access`. Reuse within
-    /// [`Lifetimes::replaced_token`](super::Lifetimes::replaced_token) returns the newest token; later reuse
+    /// [`Lifetimes::replaced_token`](super::authorization_server::Lifetimes::replaced_token) returns the newest token; later reuse
     /// revokes the grant if the newest token was used as well.
     pub refresh_token: Option<SecretString>,
     /// Scopes of the access token.
     pub scopes: Scopes,
-}
-
-/// State of an authorization code.
-#[derive(Debug)]
-pub(super) enum Code {
-    Fresh {
-        authorization: Box<Authorization>,
-        user: String,
-    },
-    /// The code was presented. `grant_id` is the id of the resulting grant, if one was stored.
-    Spent {
-        grant_id: String,
-    },
 }
 
 impl AuthorizationServer {
@@ -190,11 +179,5 @@ impl AuthorizationServer {
             lifetime: expires_in,
         });
         Tokens { access_token, expires_in, refresh_token, scopes }
-    }
-}
-
-impl Code {
-    pub(super) fn new(authorization: Authorization, user: String) -> Self {
-        Self::Fresh { authorization: Box::new(authorization), user }
     }
 }

@@ -11,7 +11,7 @@ use tracing::warn;
 use url::Url;
 
 use super::{ProviderError, ProviderSignIn};
-use crate::BrowserSession;
+use crate::browser_sessions::BrowserSession;
 use crate::client::revoke;
 
 /// Maximum time that a request waits for the provider's revocation, which then continues in the background.

@@ -13,8 +13,10 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{ProviderError, ProviderSignIn, SessionState, time};
+use crate::browser_sessions::BrowserSession;
 use crate::client::{Tokens, refresh};
-use crate::{AuthError, BrowserSession, Groups};
+use crate::error::AuthError;
+use crate::groups::Groups;
 
 /// Maximum time that a request waits for another process that renews its session.
 const MAX_WAIT: Duration = Duration::from_secs(15);
@@ -116,20 +118,20 @@ impl ProviderSignIn {
     /// Stores the renewed grant of a session if it is for the same user; otherwise ends the session.
     async fn accept(&self, session: &BrowserSession, tokens: Tokens) -> Outcome {
         let verified = self.identity.verify_issued(&tokens.access_token).await;
-        let (granted, state) = match verified {
+        let (expires_at, groups, state) = match verified {
             Ok((caller, expires)) if caller.user_id == session.user => {
                 let groups = caller.groups.clone();
-                ((time(expires), groups.clone()), Ok(SessionState::Valid(groups)))
+                (time(expires), groups.clone(), Ok(SessionState::Valid(groups)))
             }
             // Store the new refresh token; the grant is already expired, so the next request renews it.
             Err(AuthError::Unavailable) => {
-                ((Timestamp::UNIX_EPOCH, Groups::default()), Err(ProviderError::Unavailable))
+                (Timestamp::UNIX_EPOCH, Groups::default(), Err(ProviderError::Unavailable))
             }
             Ok(_) => return self.end_expired(session, "the provider's token is another user's").await,
             Err(cause) => return self.end_expired(session, &cause.to_string()).await,
         };
         let refresh_token = tokens.refresh_token;
-        let grant = self.grant(&session.id, granted, refresh_token.as_ref());
+        let grant = self.grant(&session.id, expires_at, groups, refresh_token.as_ref());
         if self.sessions.replace_grant(session, grant).await? {
             return state;
         }

@@ -16,7 +16,8 @@ use kitbag_net::egress::EgressSettings;
 use kitbag_net::egress::test_server::TestServer;
 
 use super::*;
-use crate::jwks::Schedule;
+use crate::identity::Issuer;
+use crate::jwks::{Provider, Schedule};
 
 type Sign = Box<dyn Fn(&[u8]) -> Vec<u8> + Send + Sync>;
 

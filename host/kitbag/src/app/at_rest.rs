@@ -10,9 +10,10 @@ use kitbag_net::egress::Egress;
 use secrecy::ExposeSecret;
 use thiserror::Error;
 
-use super::StartError;
-use super::configuration::{egress_settings, objects_location};
-use super::parts::claim;
+use super::data::claim;
+use super::error::StartError;
+use super::outbound::egress_settings;
+use super::storage::objects_location;
 use crate::settings::{DatabaseLocation, ObjectsLocation, Settings};
 
 /// Size of the connection pool: one transaction that keeps servers from starting, one that reads or writes

@@ -15,7 +15,7 @@ use kitbag_toolkits::ToolkitError;
 use kitbag_vault::OpenError;
 use thiserror::Error;
 
-use super::ListenError;
+use super::listeners::ListenError;
 use crate::settings::SettingsError;
 
 /// Reasons why a server cannot start.

@@ -20,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 use url::Url;
 
+use super::address::Address;
 use super::connections::{self, ConnectionLimits, Service};
 use super::listeners::{ListenError, Listeners};
+use super::sandbox::Execution;
 use crate::settings::Settings;
 
 /// Limit on concurrent connections.
@@ -50,17 +52,17 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(
-        metrics: &Metrics,
-        access: &Access,
-        memory: MemoryBudget,
-        instances: InstancePool,
-        certificate: Option<&LiveCertificate>,
-        base_url: &Url,
-    ) -> Self {
-        let (metrics, access, certificate) = (metrics.clone(), access.clone(), certificate.cloned());
-        let base_url = base_url.clone();
-        Self { metrics, access, memory, instances, certificate, base_url, last: Arc::default() }
+    pub(super) fn new(metrics: &Metrics, access: &Access, execution: &Execution, address: &Address) -> Self {
+        let Address { base_url, certificate } = address.clone();
+        Self {
+            metrics: metrics.clone(),
+            access: access.clone(),
+            memory: execution.memory.clone(),
+            instances: execution.sandbox.instance_pool(),
+            certificate,
+            base_url,
+            last: Arc::default(),
+        }
     }
 
     async fn of_stores(&self) -> Vec<Reading> {

@@ -10,7 +10,8 @@ use kitbag_net::certificate::LiveCertificate;
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
-use super::configuration::{certificate_files, roles};
+use super::address::certificate_files;
+use super::identity::roles;
 use crate::settings::Settings;
 
 /// Keys in the settings file that are applied without a restart.

@@ -7,6 +7,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::listeners::Listeners;
+use crate::settings::{DatabaseLocation, Settings};
+
+/// Default drain time of a process whose load is taken over by other processes of the service.
+const DRAIN: Duration = Duration::from_secs(5);
+/// Default drain time of a process whose listening sockets pass to the next process. A connection ends with
+/// the response to a request that arrives in this time; connections without a request are closed.
+const HANDOVER_DRAIN: Duration = Duration::from_secs(1);
 
 /// Shutdown state of a server.
 pub(super) struct Stopping {
@@ -25,8 +32,9 @@ pub(super) struct Stopping {
 }
 
 impl Stopping {
-    pub(super) fn new(drain: Duration, listeners: &Listeners) -> Self {
+    pub(super) fn new(settings: &Settings, listeners: &Listeners) -> Self {
         let [draining, begun, refusing] = std::array::from_fn(|_| CancellationToken::new());
+        let drain = drain(settings, listeners);
         Self { drain, draining, begun, refusing, are_sockets_held: listeners.are_held() }
     }
 
@@ -40,4 +48,15 @@ impl Stopping {
         }
         self.begun.cancel();
     }
+}
+
+/// Drain time: how long a server keeps serving after a stop signal, so that load balancers and clients
+/// notice.
+fn drain(settings: &Settings, listeners: &Listeners) -> Duration {
+    let default = match settings.database {
+        DatabaseLocation::Server(_) => DRAIN,
+        DatabaseLocation::DataDirectory | DatabaseLocation::Invalid if listeners.are_held() => HANDOVER_DRAIN,
+        DatabaseLocation::DataDirectory | DatabaseLocation::Invalid => Duration::ZERO,
+    };
+    settings.drain.get().map_or(default, |span| span.get())
 }

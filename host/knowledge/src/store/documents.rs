@@ -63,7 +63,8 @@ impl Store {
         &self,
         user_id: &str,
         id: &str,
-        (offset, count): (u32, u32),
+        offset: u32,
+        count: u32,
     ) -> kitbag_database::Result<Option<DocumentPart>> {
         let statement = format!(
             "SELECT {SUMMARY}, substr({BODY}, CAST($3 AS INTEGER), CAST($4 AS INTEGER)) AS part,

@@ -35,7 +35,8 @@ impl Pace {
 /// Reads a response body of at most `limit` bytes within `time`. Stops reading once the limit is exceeded.
 pub(super) async fn read(
     response: Response<ResponseBody>,
-    (registry, what): (&str, &'static str),
+    registry: &str,
+    what: &'static str,
     limit: u64,
     time: Duration,
 ) -> Result<Bytes, RegistryError> {

@@ -155,7 +155,7 @@ async fn token(
     if !status.is_success() {
         return Err(RegistryError::Status { what, status, detail: String::new() });
     }
-    let body = answer::read(response, (host, what), MAX_TOKEN_BYTES, registry.pace().patience).await?;
+    let body = answer::read(response, host, what, MAX_TOKEN_BYTES, registry.pace().patience).await?;
     let TokenAnswer { token, access_token } = serde_json::from_slice(&body)
         .map_err(|_| RegistryError::Unreadable("its token service sends no token".to_owned()))?;
     let none = || RegistryError::Unreadable("its token service sends no token".to_owned());

@@ -49,7 +49,7 @@ impl Registry<'_> {
             let response = self.expect(response, StatusCode::OK, what).await?;
             let next = next_page(&response);
             let patience = self.pace().patience;
-            let body = answer::read(response, (self.host(), what), MAX_PAGE_BYTES, patience).await?;
+            let body = answer::read(response, self.host(), what, MAX_PAGE_BYTES, patience).await?;
             let page: Page =
                 serde_json::from_slice(&body).map_err(|error| malformed("its list of tags", &error))?;
             all.extend(page.tags.unwrap_or_default());

@@ -167,7 +167,7 @@ impl<'e> Registry<'e> {
         let content_type = response.headers().get(header::CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let manifest =
-            answer::read(response, (self.host(), what), MAX_MANIFEST_BYTES, self.pace.patience).await?;
+            answer::read(response, self.host(), what, MAX_MANIFEST_BYTES, self.pace.patience).await?;
         let digest = ContentDigest::of_sha256(Sha256::digest(&manifest));
         Ok(Found { manifest, content_type, digest })
     }
@@ -178,7 +178,7 @@ impl<'e> Registry<'e> {
         let wanted = Wanted::get(format!("blobs/{digest}"));
         let response = self.ask(&wanted, Action::Pull).await?;
         let response = self.expect(response, StatusCode::OK, what).await?;
-        let content = answer::read(response, (self.host(), what), size, self.pace.time_for(size)).await?;
+        let content = answer::read(response, self.host(), what, size, self.pace.time_for(size)).await?;
         let received = content.len() as u64;
         if received < size {
             return Err(RegistryError::Truncated { received, size });
@@ -241,7 +241,7 @@ impl<'e> Registry<'e> {
         let place = &wanted.place;
         let is_url = place.starts_with("http://") || place.starts_with("https://");
         let url = if is_url { place.clone() } else { format!("{base}/v2/{}/{place}", self.reference.name()) };
-        send_to(self.egress, (led_by, url), wanted, self.authorization.as_ref(), self.timeouts()).await
+        send_to(self.egress, led_by, &url, wanted, self.authorization.as_ref(), self.timeouts()).await
     }
 
     /// Returns the response if it has the expected status; otherwise an error.
@@ -264,7 +264,7 @@ impl<'e> Registry<'e> {
             }
             _ => {
                 let body =
-                    answer::read(response, (self.host(), what), MAX_ERROR_BYTES, self.pace.patience).await;
+                    answer::read(response, self.host(), what, MAX_ERROR_BYTES, self.pace.patience).await;
                 let text = body.map(|body| String::from_utf8_lossy(&body).into_owned()).unwrap_or_default();
                 let text = text.trim().chars().take(MAX_ERROR_CHARS);
                 let detail = text.flat_map(char::escape_debug).collect();

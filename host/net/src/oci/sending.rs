@@ -33,14 +33,15 @@ impl AnsweredBy {
 /// registry's origin. The response has the extension [`AnsweredBy`].
 pub(super) async fn send_to(
     egress: &Egress,
-    (registry, url): (&mut LedBy, String),
+    registry: &mut LedBy,
+    url: &str,
     wanted: &Wanted,
     authorization: Option<&HeaderValue>,
     timeouts: Timeouts,
 ) -> Result<Response<ResponseBody>, EgressError> {
     let Wanted { method, headers, body, .. } = wanted;
     let malformed = |_| EgressError::InvalidRequest { reason: "the registry names a place that is no URL" };
-    let url = parsed(&url)?;
+    let url = parsed(url)?;
     let mut request = Request::builder().method(method).uri(url.as_str());
     for (name, value) in headers {
         request = request.header(name, value);

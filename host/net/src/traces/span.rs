@@ -76,14 +76,21 @@ struct Place {
     parent: Context,
 }
 
+/// The callee of a traced call.
+#[derive(Clone, Copy, Debug)]
+pub struct Called<'a> {
+    /// The toolkit.
+    pub toolkit: &'a ToolkitDefinition,
+    /// The MCP method.
+    pub method: &'a str,
+    /// Name of the tool, prompt or resource.
+    pub name: &'a str,
+}
+
 impl Span {
     /// Begins the span of a call, with a span of its authentication if `arrival` has one.
-    pub(super) fn of_call(
-        tracer: &SdkTracer,
-        arrival: Option<Arrival>,
-        toolkit: &ToolkitDefinition,
-        (method, name): (&str, &str),
-    ) -> Self {
+    pub(super) fn of_call(tracer: &SdkTracer, arrival: Option<Arrival>, called: Called<'_>) -> Self {
+        let Called { toolkit, method, name } = called;
         let parent = arrival.and_then(|arrival| arrival.parent()).unwrap_or_default();
         let mut call = SpanBuilder::from_name("tools/call").with_kind(SpanKind::Server);
         call.start_time = arrival.map(|arrival| arrival.at);

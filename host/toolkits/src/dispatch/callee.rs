@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::timeout;
 
+use crate::code::{NotReady, Ready};
 use crate::code_runner::{CodeRun, NoCodeRunner};
 use crate::knowledge_tools::KnowledgeTool;
-use crate::{NotReady, Offer, OfferKind, Ready, Tool};
+use crate::offers::{Offer, OfferKind};
+use crate::registry::Tool;
 
 /// Maximum time of a call of the server's own tools.
 const MAX_TIME: Duration = Duration::from_secs(30);

@@ -17,6 +17,7 @@ use kitbag_vault::UserSecrets;
 use tokio::runtime::Handle;
 use tracing::{debug, info};
 
+use super::call::{Call, CallServices};
 use super::callee::Callee;
 use super::redact;
 use super::reply::{self, Reply, Structured};
@@ -49,27 +50,21 @@ pub(super) struct Recording<'a> {
 }
 
 impl<'a> Recording<'a> {
-    pub(super) fn start(
-        (invocations, metrics, workers): (&'a Arc<Invocations>, &'a Metrics, &'a Workers),
-        (tool, caller): (&'a Callee, &'a Caller),
-        run: Option<Arc<str>>,
-        span: Span,
-    ) -> Self {
-        let (started, started_at) = (Instant::now(), Timestamp::now());
-        let (watched, in_sandbox, is_recorded) = (None, None, false);
+    /// Starts to record `call`, whose trace is `span`.
+    pub(super) fn start(services: &'a CallServices, call: &Call<'a>, span: Span) -> Self {
         Self {
-            invocations,
-            metrics,
-            workers,
-            tool,
-            caller,
-            run,
-            started,
-            started_at,
-            watched,
-            in_sandbox,
+            invocations: &services.invocations,
+            metrics: &services.metrics,
+            workers: &services.workers,
+            tool: call.tool,
+            caller: call.caller,
+            run: call.run.clone(),
+            started: Instant::now(),
+            started_at: Timestamp::now(),
+            watched: None,
+            in_sandbox: None,
             span,
-            is_recorded,
+            is_recorded: false,
         }
     }
 

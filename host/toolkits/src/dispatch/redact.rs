@@ -20,9 +20,16 @@ use kitbag_vault::outbound_auth::AttachedTokens;
 /// Maximum length of the message of a progress report, in bytes; a longer one is cut.
 const MAX_PROGRESS_BYTES: usize = 1024;
 
+/// The threads that redact large texts, in the turn of a user.
+#[derive(Clone, Copy)]
+pub(super) struct WorkersOf<'a> {
+    pub(super) workers: &'a Workers,
+    pub(super) user: &'a str,
+}
+
 /// Redacts the caller's secrets, and the tokens that the host has attached, in a report.
 pub(super) async fn report(
-    (workers, user): (&Workers, &str),
+    WorkersOf { workers, user }: WorkersOf<'_>,
     report: Report,
     secrets: &Arc<UserSecrets>,
     tokens: &AttachedTokens,
@@ -53,7 +60,7 @@ pub(super) fn is_large(written: &Transcript) -> bool {
 
 /// Redacts one text of a reply.
 pub(super) async fn text(
-    (workers, user): (&Workers, &str),
+    WorkersOf { workers, user }: WorkersOf<'_>,
     mut text: String,
     secrets: &Arc<UserSecrets>,
 ) -> String {
@@ -68,7 +75,7 @@ pub(super) async fn text(
 
 /// Redacts texts of a reply, each by itself.
 pub(super) async fn texts(
-    workers: (&Workers, &str),
+    workers: WorkersOf<'_>,
     mut texts: Vec<String>,
     secrets: &Arc<UserSecrets>,
 ) -> Vec<String> {

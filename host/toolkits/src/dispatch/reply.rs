@@ -13,7 +13,8 @@ use kitbag_sandbox::{Ended, Fault};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{OverLimit, ReachItem};
+use crate::limited_calls::OverLimit;
+use crate::reach::ReachItem;
 
 /// Maximum number of parts of a reach that an error names.
 const MAX_NAMED: usize = 5;

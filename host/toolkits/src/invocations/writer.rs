@@ -42,6 +42,13 @@ pub(super) enum Message {
     Stop,
 }
 
+/// Channels on which the writer receives.
+pub(super) struct Inbox {
+    pub(super) messages: UnboundedReceiver<Message>,
+    /// Signals a message that is written at once, without waiting for more records.
+    pub(super) urgent: Arc<Notify>,
+}
+
 /// Channels on which the writer announces committed records.
 pub(super) struct Committed {
     /// The newest id that this process knows.
@@ -71,14 +78,23 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         store: Store,
-        (inbox, urgent): (UnboundedReceiver<Message>, Arc<Notify>),
+        inbox: Inbox,
         committed: Committed,
         lost: Arc<AtomicU64>,
         retention: Retention,
     ) -> Self {
-        let (records, room) = (Vec::new(), Vec::new());
-        let next_attempt = Instant::now();
-        Self { store, inbox, urgent, committed, lost, retention, records, room, failures: 0, next_attempt }
+        Self {
+            store,
+            inbox: inbox.messages,
+            urgent: inbox.urgent,
+            committed,
+            lost,
+            retention,
+            records: Vec::new(),
+            room: Vec::new(),
+            failures: 0,
+            next_attempt: Instant::now(),
+        }
     }
 
     /// Runs until it is stopped, or all senders are dropped.

@@ -5,12 +5,12 @@ use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
 use super::ownership::CurrentOwnership;
-use super::{Store, revisions};
-use crate::ToolkitError;
+use super::revisions;
 use crate::audience::{Audience, CallLimits, Grant, MAX_GRANTS, Subject};
+use crate::error::ToolkitError;
 
 #[derive(FromRow)]
 struct Row {
@@ -63,7 +63,15 @@ pub(super) async fn audiences(
     Ok(grants.into_iter().map(|(id, grants)| (id, Audience::of(grants))).collect())
 }
 
-impl Store {
+/// Grants of toolkits to users and groups.
+#[derive(Clone, Debug)]
+pub(crate) struct AudienceStore(Database);
+
+impl AudienceStore {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
     /// Adds grants, and replaces the limits of existing ones. Returns whether anything has changed.
     pub(crate) async fn share(&self, id: &str, grants: &[Grant], by: &Actor) -> Result<bool, ToolkitError> {
         if grants.len() > MAX_GRANTS {

@@ -2,27 +2,31 @@
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Scope, Transaction, sql};
+use kitbag_database::{Database, Scope, Transaction, sql};
 
-use super::Store;
+use crate::error::ToolkitError;
 
-impl Store {
+/// Tools that may have side effects, and that users allow code of models to call anyway.
+#[derive(Clone, Debug)]
+pub struct CodeTools(Database);
+
+impl CodeTools {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
     /// Returns the tools of a toolkit that a user's code may call.
-    pub(crate) async fn code_tools(&self, user: &str, toolkit: &str) -> kitbag_database::Result<Vec<String>> {
-        sql("SELECT tool FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 ORDER BY tool")
+    pub async fn of_user(&self, user: &str, toolkit: &str) -> Result<Vec<String>, ToolkitError> {
+        let tools = sql("SELECT tool FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 ORDER BY tool")
             .bind(user)
             .bind(toolkit)
             .fetch_values(self.0.readers())
-            .await
+            .await?;
+        Ok(tools)
     }
 
     /// Allows a user's code to call a tool of an existing toolkit.
-    pub(crate) async fn allow_in_code(
-        &self,
-        by: &Actor,
-        toolkit: &str,
-        tool: &str,
-    ) -> kitbag_database::Result<()> {
+    pub async fn allow(&self, by: &Actor, toolkit: &str, tool: &str) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let added = sql("INSERT INTO code_tools (user_id, toolkit_id, tool, allowed_at)
              SELECT $1, id, $3, $4 FROM toolkits WHERE id = $2 ON CONFLICT DO NOTHING")
@@ -36,12 +40,7 @@ impl Store {
     }
 
     /// Disallows a user's code to call a tool.
-    pub(crate) async fn disallow_in_code(
-        &self,
-        by: &Actor,
-        toolkit: &str,
-        tool: &str,
-    ) -> kitbag_database::Result<()> {
+    pub async fn disallow(&self, by: &Actor, toolkit: &str, tool: &str) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let removed = sql("DELETE FROM code_tools WHERE user_id = $1 AND toolkit_id = $2 AND tool = $3")
             .bind(by.user())
@@ -54,15 +53,11 @@ impl Store {
 }
 
 /// Commits, with an audit log entry if rows have changed.
-async fn conclude(
-    mut transaction: Transaction,
-    changed: u64,
-    entry: Entry<'_>,
-) -> kitbag_database::Result<()> {
+async fn conclude(mut transaction: Transaction, changed: u64, entry: Entry<'_>) -> Result<(), ToolkitError> {
     if changed > 0 {
         audit::append(&mut transaction, &entry).await?;
     }
-    transaction.commit().await
+    Ok(transaction.commit().await?)
 }
 
 /// Deletes the permissions for a toolkit that is removed, or gets another owner.

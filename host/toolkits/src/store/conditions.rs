@@ -5,7 +5,7 @@ use kitbag_manifest::ToolkitDefinition;
 use serde::{Deserialize, Serialize};
 
 use super::versions::Version;
-use crate::ToolkitError;
+use crate::error::ToolkitError;
 
 /// A live version at the time when an operator saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, FromRow)]

@@ -3,10 +3,18 @@
 use jiff::Timestamp;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
-use super::Store;
-use crate::consents::FirstAct;
+/// The act by which a user first agrees to a toolkit's reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstAct {
+    /// Call of a version that takes no documents: no consent, but the called version's reach is recorded.
+    Call,
+    /// Call of a version that takes documents.
+    CallWithDocuments,
+    /// Giving the toolkit a secret, a setting or an account.
+    Gift,
+}
 
 /// A stored consent of a user to a toolkit's reach.
 #[derive(Clone, Debug, FromRow)]
@@ -49,9 +57,17 @@ pub(crate) struct AgreedReach {
     pub(crate) users: i64,
 }
 
-impl Store {
+/// Users' consents to the reach of toolkits.
+#[derive(Clone, Debug)]
+pub(crate) struct ConsentStore(Database);
+
+impl ConsentStore {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
     /// Returns a user's consent for a toolkit.
-    pub(crate) async fn consent(
+    pub(crate) async fn of_user(
         &self,
         user: &str,
         toolkit: &str,

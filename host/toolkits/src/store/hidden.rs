@@ -1,9 +1,9 @@
 //! All SQL about toolkits and tools that users hide.
 
-use kitbag_database::{Scope, Transaction, sql};
+use kitbag_database::{Database, Scope, Transaction, sql};
 
-use super::{Store, revisions};
-use crate::ToolkitError;
+use super::revisions;
+use crate::error::ToolkitError;
 use crate::hidden::Hidden;
 
 /// Maximum number of tools and toolkits that one user may hide.
@@ -11,9 +11,17 @@ const MAX_PER_USER: i64 = 1000;
 /// Value of the column `tool` if the whole toolkit is hidden.
 const WHOLE: &str = "";
 
-impl Store {
+/// Toolkits and tools that users hide from models.
+#[derive(Clone, Debug)]
+pub(crate) struct HiddenStore(Database);
+
+impl HiddenStore {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
     /// Returns the toolkits and tools that a user hides.
-    pub(crate) async fn hidden(&self, user: &str) -> kitbag_database::Result<Hidden> {
+    pub(crate) async fn of_user(&self, user: &str) -> kitbag_database::Result<Hidden> {
         let rows: Vec<(String, String)> = sql("SELECT toolkit_id, tool FROM hidden_tools WHERE user_id = $1")
             .bind(user)
             .fetch_all(self.0.readers())

@@ -1,8 +1,7 @@
 //! All SQL about pictures of versions.
 
-use kitbag_database::{Transaction, sql};
+use kitbag_database::{Database, Transaction, sql};
 
-use super::Store;
 use crate::icons::Picture;
 
 /// Stores the picture of a version, and replaces an earlier one.
@@ -26,15 +25,17 @@ pub(super) async fn keep(
     Ok(())
 }
 
-impl Store {
-    /// Returns the picture of a version.
-    pub(crate) async fn picture(&self, id: &str, version: &str) -> kitbag_database::Result<Option<Picture>> {
-        let picture: Option<(String, Vec<u8>)> =
-            sql("SELECT media_type, content FROM toolkit_icons WHERE toolkit_id = $1 AND version = $2")
-                .bind(id)
-                .bind(version)
-                .fetch_optional(self.0.readers())
-                .await?;
-        Ok(picture.map(|(media_type, content)| Picture { media_type, content: content.into() }))
-    }
+/// Returns the picture of a version.
+pub(super) async fn of_version(
+    database: &Database,
+    id: &str,
+    version: &str,
+) -> kitbag_database::Result<Option<Picture>> {
+    let picture: Option<(String, Vec<u8>)> =
+        sql("SELECT media_type, content FROM toolkit_icons WHERE toolkit_id = $1 AND version = $2")
+            .bind(id)
+            .bind(version)
+            .fetch_optional(database.readers())
+            .await?;
+    Ok(picture.map(|(media_type, content)| Picture { media_type, content: content.into() }))
 }

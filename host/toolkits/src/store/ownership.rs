@@ -13,13 +13,13 @@ mod tests;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 use kitbag_identity::revoke_keys_for;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, code_tools, revisions};
-use crate::ToolkitError;
+use super::{code_tools, revisions};
+use crate::error::ToolkitError;
 
 /// Whether a deploy may take over another operator's toolkit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,10 +107,7 @@ impl CurrentOwnership {
     }
 
     /// Reads the ownership of a removed toolkit; `None` if there never was one.
-    pub(super) async fn of_removed(
-        transaction: &mut Transaction,
-        id: &str,
-    ) -> Result<Option<Self>, ToolkitError> {
+    async fn of_removed(transaction: &mut Transaction, id: &str) -> Result<Option<Self>, ToolkitError> {
         let owner: Option<String> =
             sql("SELECT owner_before FROM toolkit_ownership WHERE toolkit_id = $1 AND event = $2
              ORDER BY sequence DESC LIMIT 1")
@@ -125,6 +122,17 @@ impl CurrentOwnership {
             is_released: false,
             is_removed: true,
         }))
+    }
+
+    /// Reads the ownership of a toolkit, which may have been removed; `None` if there never was one.
+    pub(super) async fn of_any(
+        transaction: &mut Transaction,
+        id: &str,
+    ) -> Result<Option<Self>, ToolkitError> {
+        match Self::of(transaction, id).await? {
+            Some(ownership) => Ok(Some(ownership)),
+            None => Self::of_removed(transaction, id).await,
+        }
     }
 
     pub(super) fn owner(&self) -> &str {
@@ -241,8 +249,16 @@ impl CurrentOwnership {
     }
 }
 
-impl Store {
-    /// Releases a toolkit of `by`. See [`Toolkits::release`](crate::Toolkits::release).
+/// Owners of toolkits, and the history of their ownership.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnershipStore(Database);
+
+impl OwnershipStore {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    /// Releases a toolkit of `by`. See [`Owners::release`](crate::owners::Owners::release).
     pub(crate) async fn release(&self, id: &str, by: &Actor) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
@@ -271,22 +287,22 @@ impl Store {
         transaction.commit().await?;
         Ok(taken_over)
     }
+}
 
-    /// Returns the history of a toolkit's ownership, newest first.
-    pub(super) async fn ownership(&self, id: &str) -> kitbag_database::Result<Vec<OwnershipRecord>> {
-        let rows: Vec<(String, String, String, i64)> =
-            sql("SELECT event, owner_before, by_user, at FROM toolkit_ownership
+/// Returns the history of a toolkit's ownership, newest first.
+pub(super) async fn history(database: &Database, id: &str) -> kitbag_database::Result<Vec<OwnershipRecord>> {
+    let rows: Vec<(String, String, String, i64)> =
+        sql("SELECT event, owner_before, by_user, at FROM toolkit_ownership
              WHERE toolkit_id = $1 ORDER BY sequence DESC LIMIT $2")
-            .bind(id)
-            .bind(MAX_SHOWN_EVENTS)
-            .fetch_all(self.0.readers())
-            .await?;
-        let records = rows.into_iter().map(|(event, owner_before, by, at)| {
-            let at = Timestamp::from_millisecond(at).unwrap_or_default().to_string();
-            OwnershipRecord { event, owner_before, by, at }
-        });
-        Ok(records.collect())
-    }
+        .bind(id)
+        .bind(MAX_SHOWN_EVENTS)
+        .fetch_all(database.readers())
+        .await?;
+    let records = rows.into_iter().map(|(event, owner_before, by, at)| {
+        let at = Timestamp::from_millisecond(at).unwrap_or_default().to_string();
+        OwnershipRecord { event, owner_before, by, at }
+    });
+    Ok(records.collect())
 }
 
 /// Returns the visibility in a stored manifest; `Private` if the manifest cannot be read.

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use kitbag_base::signatures::PublicKey;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
-use super::Store;
 use super::ownership::CurrentOwnership;
-use crate::ToolkitError;
-use crate::provenance::{Provenance, Publisher, SignatureRule, SignedBy, Source, admit, looks_like};
+use crate::error::ToolkitError;
+use crate::provenance::{
+    Provenance, Publisher, SignatureRule, SignedBy, Source, admit, admit_name, looks_like,
+};
 
 /// Maximum number of publishers: a signature is verified with the key of each.
 const MAX_PUBLISHERS: usize = 100;
@@ -86,21 +87,39 @@ pub(super) async fn admit_version(
     Ok(provenance)
 }
 
-/// Records the provenance of an admitted version, and binds the toolkit to the publisher who signed it. If
-/// the version is already recorded, a signature is added, but no recorded value is replaced.
+/// Records the provenance of an admitted version that is new, and binds the toolkit to the publisher who
+/// signed it.
 pub(super) async fn record(
     transaction: &mut Transaction,
     id: &str,
-    (version, is_new): (&str, bool),
+    version: &str,
     provenance: &Provenance,
 ) -> Result<(), ToolkitError> {
     bind(transaction, id, provenance).await?;
-    let known = if is_new { None } else { Some(of_version(transaction, id, version).await?) };
-    let kept = known.map(|known| Provenance {
-        source: known.source,
-        signed_by: known.signed_by.or_else(|| provenance.signed_by.clone()),
-    });
-    let provenance = kept.as_ref().unwrap_or(provenance);
+    replace(transaction, id, version, provenance).await
+}
+
+/// Same as [`record`], for a version that is already recorded: adds a signature, but replaces no recorded
+/// value.
+pub(super) async fn record_again(
+    transaction: &mut Transaction,
+    id: &str,
+    version: &str,
+    provenance: &Provenance,
+) -> Result<(), ToolkitError> {
+    bind(transaction, id, provenance).await?;
+    let Provenance { source, signed_by } = of_version(transaction, id, version).await?;
+    let signed_by = signed_by.or_else(|| provenance.signed_by.clone());
+    replace(transaction, id, version, &Provenance { source, signed_by }).await
+}
+
+/// Replaces the recorded provenance of a version.
+async fn replace(
+    transaction: &mut Transaction,
+    id: &str,
+    version: &str,
+    provenance: &Provenance,
+) -> Result<(), ToolkitError> {
     sql("DELETE FROM toolkit_provenance WHERE toolkit_id = $1 AND version = $2")
         .bind(id)
         .bind(version)
@@ -160,7 +179,10 @@ pub(super) async fn of_version(
 }
 
 /// Returns the publisher that a toolkit is bound to, if any.
-async fn bound_to(transaction: &mut Transaction, id: &str) -> kitbag_database::Result<Option<SignedBy>> {
+pub(super) async fn bound_to(
+    transaction: &mut Transaction,
+    id: &str,
+) -> kitbag_database::Result<Option<SignedBy>> {
     let row: Option<(String, String)> =
         sql("SELECT publisher, publisher_key FROM toolkit_publishers WHERE toolkit_id = $1")
             .bind(id)
@@ -169,10 +191,13 @@ async fn bound_to(transaction: &mut Transaction, id: &str) -> kitbag_database::R
     Ok(row.map(|(publisher, key)| SignedBy { publisher, key, removed: false }))
 }
 
-impl Store {
-    /// Returns the publisher that a toolkit is bound to, if any.
-    pub(super) async fn publisher_of(&self, id: &str) -> kitbag_database::Result<Option<SignedBy>> {
-        bound_to(&mut self.0.snapshot().await?, id).await
+/// The publishers whose signatures this server accepts, and the toolkits that are bound to one.
+#[derive(Clone, Debug)]
+pub struct Publishers(Database);
+
+impl Publishers {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
     }
 
     /// Returns the SHA-256 of the keys of all publishers, hexadecimal.
@@ -182,12 +207,12 @@ impl Store {
     }
 
     /// Returns the names of all publishers, with their keys in DER.
-    pub(crate) async fn publisher_keys(&self) -> kitbag_database::Result<Vec<(String, Vec<u8>)>> {
+    pub(crate) async fn keys(&self) -> kitbag_database::Result<Vec<(String, Vec<u8>)>> {
         sql("SELECT name, public_key FROM publishers ORDER BY name").fetch_all(self.0.readers()).await
     }
 
     /// Returns all publishers, by name.
-    pub(crate) async fn publishers(&self) -> Result<Vec<Publisher>, ToolkitError> {
+    pub async fn all(&self) -> Result<Vec<Publisher>, ToolkitError> {
         let rows: Vec<(String, String, String, i64)> =
             sql("SELECT name, fingerprint, added_by, added_at FROM publishers ORDER BY name")
                 .fetch_all(self.0.readers())
@@ -198,12 +223,8 @@ impl Store {
     }
 
     /// Adds a publisher, unless the name or the key is already in use.
-    pub(crate) async fn add_publisher(
-        &self,
-        name: &str,
-        key: &PublicKey,
-        by: &Actor,
-    ) -> Result<Publisher, ToolkitError> {
+    pub async fn add(&self, name: &str, key: &PublicKey, by: &Actor) -> Result<Publisher, ToolkitError> {
+        admit_name(name)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let fingerprint = key.fingerprint();
         let known: Vec<(String, String)> =
@@ -232,8 +253,8 @@ impl Store {
         Ok(Publisher { name, key: fingerprint, added_by, added_at: shown(now) })
     }
 
-    /// Removes a publisher. Toolkits stay bound to it.
-    pub(crate) async fn remove_publisher(&self, name: &str, by: &Actor) -> Result<(), ToolkitError> {
+    /// Removes a publisher: no version that it has signed can become live any more. Toolkits stay bound to it.
+    pub async fn remove(&self, name: &str, by: &Actor) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let removed: Option<String> = sql("DELETE FROM publishers WHERE name = $1 RETURNING fingerprint")
             .bind(name)
@@ -244,13 +265,11 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Unbinds a toolkit, also a removed one, from its publisher, and returns the publisher.
-    pub(crate) async fn reset_publisher(&self, id: &str, by: &Actor) -> Result<SignedBy, ToolkitError> {
+    /// Unbinds a toolkit, also a removed one, from its publisher: the next version may be signed by another
+    /// one, or by none. Returns the former publisher.
+    pub async fn reset(&self, id: &str, by: &Actor) -> Result<SignedBy, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
-        let ownership = match CurrentOwnership::of(&mut transaction, id).await? {
-            Some(ownership) => Some(ownership),
-            None => CurrentOwnership::of_removed(&mut transaction, id).await?,
-        };
+        let ownership = CurrentOwnership::of_any(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         ownership.admit_management(by.user())?;
         let bound = bound_to(&mut transaction, id).await?;

@@ -5,10 +5,11 @@ use kitbag_database::{FromRow, Scope, Transaction, sql};
 use serde::{Deserialize, Serialize};
 
 use super::conditions::{Expected, LiveVersion, expect_live, live_version};
+use super::deploys::{DeployStore, record_activation, record_vouch};
 use super::ownership::{self, Claim, CurrentOwnership, TakenOver};
 use super::versions::manifest_digest;
-use super::{Store, publishers, record_activation, record_vouch, revisions};
-use crate::ToolkitError;
+use super::{publishers, revisions};
+use crate::error::ToolkitError;
 use crate::provenance::SignatureRule;
 use crate::vouch::VouchReason;
 
@@ -49,7 +50,7 @@ impl Rollback {
     }
 }
 
-impl Store {
+impl DeployStore {
     /// Makes a version live again. Returns its number, and the former owner if the owner changed.
     pub(crate) async fn activate(
         &self,

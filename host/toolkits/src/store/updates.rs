@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, sql};
+use kitbag_database::{Database, FromRow, Scope, sql};
 use kitbag_net::oci::PinnedReference;
 
-use super::Store;
 use super::uploads::{before, oldest};
-use crate::ToolkitError;
+use crate::error::ToolkitError;
 
 /// Minimum interval between two requests for the same reference of the same toolkit.
 const QUESTION_INTERVAL: Duration = Duration::from_hours(1);
@@ -57,7 +56,15 @@ impl TrackedRow {
     }
 }
 
-impl Store {
+/// Toolkits from registries, and what the registries have answered about newer versions.
+#[derive(Clone, Debug)]
+pub(crate) struct UpdateStore(Database);
+
+impl UpdateStore {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
     /// Returns the toolkits whose live version came from a registry, by id.
     pub(crate) async fn tracked(&self) -> kitbag_database::Result<Vec<TrackedRow>> {
         sql("SELECT t.id, t.live_version AS version, p.source AS reference, p.source_digest AS digest,

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition};
 
 use super::conditions::{live_version, refuse_taken_version};
+use super::json::{from_json, to_json};
 use super::ownership::{CurrentOwnership, visibility};
 use super::publishers::{self, ProvenanceRow};
 use super::versions::{self, Version, manifest_digest};
-use super::{Store, from_json, to_json};
-use crate::ToolkitError;
+use crate::error::ToolkitError;
 use crate::provenance::{Provenance, SignatureRule};
 
 /// Time that an upload waits before it expires.
@@ -88,11 +88,19 @@ impl UploadRow {
     }
 }
 
-impl Store {
+/// Uploads that wait for review.
+#[derive(Clone, Debug)]
+pub(crate) struct UploadStore(Database);
+
+impl UploadStore {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
     /// Stores an upload, unless the maximum number waits. If the same upload waits already, its waiting time
     /// starts anew and its provenance remains, also if the server has pulled it and a person uploads it from
     /// the same place, or the reverse.
-    pub(crate) async fn keep_upload(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
+    pub(crate) async fn keep(&self, new: NewUpload<'_>) -> Result<(), ToolkitError> {
         let NewUpload { definition, imports, digest, size, file, by, provenance, rule } = new;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
@@ -151,7 +159,7 @@ impl Store {
     }
 
     /// Fails if the maximum number of other uploads waits.
-    pub(crate) async fn has_place_for_upload(&self, digest: &str) -> Result<(), ToolkitError> {
+    pub(crate) async fn has_place(&self, digest: &str) -> Result<(), ToolkitError> {
         let others: i64 = sql("SELECT count(*) FROM toolkit_uploads WHERE digest <> $1 AND uploaded_at > $2")
             .bind(digest)
             .bind(oldest())
@@ -166,11 +174,11 @@ impl Store {
 
     /// Fails if the maximum number of uploads waits, in total or of those that the server has pulled.
     pub(crate) async fn has_place_for_newer(&self) -> Result<(), ToolkitError> {
-        admit(self.uploads().await?.iter().map(UploadRow::provenance), true)
+        admit(self.all().await?.iter().map(UploadRow::provenance), true)
     }
 
     /// Returns the waiting uploads, newest first.
-    pub(crate) async fn uploads(&self) -> kitbag_database::Result<Vec<UploadRow>> {
+    pub(crate) async fn all(&self) -> kitbag_database::Result<Vec<UploadRow>> {
         sql("SELECT * FROM toolkit_uploads WHERE uploaded_at > $1 ORDER BY uploaded_at DESC")
             .bind(oldest())
             .fetch_all(self.0.readers())
@@ -178,12 +186,12 @@ impl Store {
     }
 
     /// Returns a waiting upload.
-    pub(crate) async fn upload(&self, digest: &str) -> Result<UploadRow, ToolkitError> {
-        Ok(self.compared_upload(digest).await?.upload)
+    pub(crate) async fn get(&self, digest: &str) -> Result<UploadRow, ToolkitError> {
+        Ok(self.compared(digest).await?.upload)
     }
 
     /// Returns a waiting upload, with the state that it would replace.
-    pub(crate) async fn compared_upload(&self, digest: &str) -> Result<Compared, ToolkitError> {
+    pub(crate) async fn compared(&self, digest: &str) -> Result<Compared, ToolkitError> {
         let mut snapshot = self.0.snapshot().await?;
         let upload: Option<UploadRow> =
             sql("SELECT * FROM toolkit_uploads WHERE digest = $1 AND uploaded_at > $2")
@@ -197,10 +205,7 @@ impl Store {
             Some(live) => versions::read(&mut snapshot, id, &live.version).await?,
             None => None,
         };
-        let ownership = match CurrentOwnership::of(&mut snapshot, id).await? {
-            Some(ownership) => Some(ownership),
-            None => CurrentOwnership::of_removed(&mut snapshot, id).await?,
-        };
+        let ownership = CurrentOwnership::of_any(&mut snapshot, id).await?;
         let released = ownership.as_ref().is_some_and(CurrentOwnership::is_released);
         let visibility = visibility(&upload.manifest);
         let needs_owner = ownership.as_ref().is_some_and(|ownership| ownership.needs_owner(visibility));
@@ -209,7 +214,7 @@ impl Store {
     }
 
     /// Removes a waiting upload.
-    pub(crate) async fn discard_upload(&self, digest: &str, by: &Actor) -> Result<(), ToolkitError> {
+    pub(crate) async fn discard(&self, digest: &str, by: &Actor) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let discarded: Option<(String, String, Option<String>)> =
             sql("DELETE FROM toolkit_uploads WHERE digest = $1 RETURNING toolkit_id, version, source_digest")
@@ -235,7 +240,7 @@ impl Store {
     }
 
     /// Removes uploads that have waited for longer than [`LIFETIME`]. Returns their digests.
-    pub(crate) async fn remove_expired_uploads(&self) -> Result<Vec<String>, ToolkitError> {
+    pub(crate) async fn remove_expired(&self) -> Result<Vec<String>, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
         let removed = sql("DELETE FROM toolkit_uploads WHERE uploaded_at <= $1 RETURNING digest")
             .bind(oldest())

@@ -1,15 +1,20 @@
-//! All SQL that reads versions.
+//! All SQL that reads deployed versions.
+
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use kitbag_base::sha256::Sha256;
-use kitbag_database::{FromRow, Transaction, sql};
+use kitbag_database::{Database, FromRow, Transaction, sql};
 use kitbag_manifest::ToolkitDefinition;
 use serde::Serialize;
 
-use super::publishers::ProvenanceRow;
-use super::{OwnershipRecord, Store, from_json};
-use crate::ToolkitError;
+use super::json::from_json;
+use super::ownership::OwnershipRecord;
+use super::publishers::{ProvenanceRow, Publishers};
+use super::{icons, ownership, publishers};
 use crate::difference::{Changes, Side};
+use crate::error::ToolkitError;
+use crate::icons::Picture;
 use crate::provenance::{Provenance, SignedBy};
 use crate::vouch::Vouch;
 
@@ -124,17 +129,26 @@ pub(super) fn manifest_digest(manifest: &str) -> String {
     hex::encode(Sha256::digest(manifest))
 }
 
-impl Store {
-    /// Returns the sizes of the live versions' components in bytes, by toolkit id.
-    pub(crate) async fn component_sizes(&self) -> kitbag_database::Result<Vec<(String, i64)>> {
-        sql("SELECT t.id, v.size FROM toolkits t
-             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version")
-        .fetch_all(self.0.readers())
-        .await
+/// Deployed versions of toolkits, live and earlier ones.
+#[derive(Clone, Debug)]
+pub struct Versions(Database);
+
+impl Versions {
+    pub(crate) fn new(database: Database) -> Self {
+        Self(database)
     }
 
-    /// Returns one toolkit with all its versions.
-    pub(crate) async fn toolkit(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
+    /// Returns the sizes of the live versions' components in bytes, by toolkit id.
+    pub async fn component_sizes(&self) -> Result<HashMap<String, u64>, ToolkitError> {
+        let sizes: Vec<(String, i64)> = sql("SELECT t.id, v.size FROM toolkits t
+             JOIN toolkit_versions v ON v.toolkit_id = t.id AND v.version = t.live_version")
+        .fetch_all(self.0.readers())
+        .await?;
+        Ok(sizes.into_iter().map(|(id, size)| (id, u64::try_from(size).unwrap_or_default())).collect())
+    }
+
+    /// Returns one toolkit with all its versions, newest deploy first.
+    pub async fn record(&self, id: &str) -> Result<ToolkitRecord, ToolkitError> {
         #[derive(FromRow)]
         struct Row {
             owner: String,
@@ -160,9 +174,16 @@ impl Store {
         let (live, manifest) = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         let (owner, live_version) = (live.owner.clone(), live.version.version.clone());
         let manifest = from_json(manifest)?;
-        let versions = rows.into_iter().map(|row| row.version.try_into()).collect::<Result<_, _>>()?;
-        let ownership = self.ownership(id).await?;
-        let publisher = self.publisher_of(id).await?;
+        let mut versions =
+            rows.into_iter().map(|row| row.version.try_into()).collect::<Result<Vec<VersionRecord>, _>>()?;
+        let ownership = ownership::history(&self.0, id).await?;
+        let publisher = publishers::bound_to(&mut self.0.snapshot().await?, id).await?;
+        let known = Publishers::new(self.0.clone()).known_keys().await?;
+        for version in &mut versions {
+            version.provenance.mark_removed(&known);
+        }
+        let publisher =
+            publisher.map(|publisher| SignedBy { removed: !known.contains(&publisher.key), ..publisher });
         let released = ownership.first().is_some_and(OwnershipRecord::is_release);
         Ok(ToolkitRecord {
             id: id.to_owned(),
@@ -179,25 +200,27 @@ impl Store {
     }
 
     /// Returns a version with its declaration.
-    pub(crate) async fn version(&self, id: &str, version: &str) -> Result<Version, ToolkitError> {
+    pub async fn get(&self, id: &str, version: &str) -> Result<Version, ToolkitError> {
         let found = read(&mut self.0.snapshot().await?, id, version).await?;
         found.ok_or_else(|| ToolkitError::UnknownVersion { id: id.to_owned(), version: version.to_owned() })
     }
 
-    /// Returns the manifest of the version that was live at this time, in milliseconds since 1970.
-    pub(crate) async fn manifest_at(
-        &self,
-        id: &str,
-        time: i64,
-    ) -> Result<Option<ToolkitDefinition>, ToolkitError> {
+    /// Returns the picture of a version, if it has one.
+    pub async fn picture(&self, id: &str, version: &str) -> Result<Option<Picture>, ToolkitError> {
+        Ok(icons::of_version(&self.0, id, version).await?)
+    }
+
+    /// Returns the hosts listed by the version that was live at this time; none if there was no version.
+    pub async fn hosts_at(&self, id: &str, time: Timestamp) -> Result<Vec<String>, ToolkitError> {
         let manifest: Option<String> = sql("SELECT v.manifest FROM toolkit_activations a
              JOIN toolkit_versions v ON v.toolkit_id = a.toolkit_id AND v.version = a.version
              WHERE a.toolkit_id = $1 AND a.activated_at <= $2 ORDER BY a.sequence DESC LIMIT 1")
         .bind(id)
-        .bind(time)
+        .bind(time.as_millisecond())
         .fetch_optional_value(self.0.readers())
         .await?;
-        manifest.as_deref().map(from_json).transpose()
+        let definition = manifest.as_deref().map(from_json::<ToolkitDefinition>).transpose()?;
+        Ok(definition.map(|definition| definition.egress).unwrap_or_default())
     }
 }
 

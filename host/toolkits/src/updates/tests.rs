@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::testing::{compiler, sandbox};
 use crate::tests::books;
+use crate::{Dependencies, Options, Toolkits};
 
 const LIMIT: u64 = 1 << 20;
 const HOUR: i64 = 3_600_000;
@@ -76,8 +77,8 @@ async fn insert_upload(database: &Database, digest: &str, source_digest: Option<
 /// Makes this process ask again, as if two hours had passed. Returns the state of the first toolkit.
 async fn ask_again(toolkits: &Toolkits, database: &Database) -> Tracked {
     long_ago(database, "asked_at", 2 * HOUR).await;
-    toolkits.ask_registries().await.unwrap();
-    toolkits.tracked().await.unwrap().remove(0)
+    toolkits.updates.ask_registries().await.unwrap();
+    toolkits.updates.tracked().await.unwrap().remove(0)
 }
 
 fn name(registry: &TestServer) -> String {
@@ -98,10 +99,18 @@ async fn database(folder: &Path, registry: &TestServer) -> Database {
 
 /// Opens a process that follows these registries.
 async fn process(folder: &Path, database: &Database, followed: &[String]) -> Toolkits {
-    let components = Objects::of_test(folder, database).await.components();
-    let (disk, egress) = (Disk::unwatched(), Egress::new(EgressSettings::default()));
-    let opening = Toolkits::open(folder, components, database.clone(), sandbox(), compiler(), disk, egress);
-    opening.await.expect("they open").following(followed.to_vec(), LIMIT)
+    let dependencies = Dependencies {
+        components: Objects::of_test(folder, database).await.components(),
+        database: database.clone(),
+        sandbox: sandbox(),
+        compiler: compiler(),
+        disk: Disk::unwatched(),
+        egress: Egress::new(EgressSettings::default()),
+        on_removal: Arc::new(|| ()),
+    };
+    let options =
+        Options { followed_registries: followed.to_vec(), component_limit: LIMIT, ..Options::default() };
+    Toolkits::open(folder, dependencies, options).await.expect("they open")
 }
 
 async fn long_ago(database: &Database, column: &str, time: i64) {
@@ -144,17 +153,17 @@ async fn a_registry_that_the_settings_do_not_name_is_not_asked() {
     for followed in [vec![], vec!["127.0.0.1".to_owned()], vec!["ghcr.io".to_owned()]] {
         let toolkits = process(folder.path(), &database, &followed).await;
 
-        toolkits.ask_registries().await.unwrap();
+        toolkits.updates.ask_registries().await.unwrap();
 
-        let tracked = toolkits.tracked().await.unwrap();
+        let tracked = toolkits.updates.tracked().await.unwrap();
         assert_eq!((tracked.len(), tracked[0].followed, &tracked[0].asked_at), (1, false, &None));
     }
     assert_eq!(registry.requests().len(), 0);
     // Nor is a registry asked whose reference cannot be followed.
     database.execute("UPDATE toolkit_provenance SET source = replace(source, ':latest', '')").await;
     let toolkits = process(folder.path(), &database, &[name(&registry)]).await;
-    toolkits.ask_registries().await.unwrap();
-    assert_eq!((registry.requests().len(), toolkits.tracked().await.unwrap()), (0, vec![]));
+    toolkits.updates.ask_registries().await.unwrap();
+    assert_eq!((registry.requests().len(), toolkits.updates.tracked().await.unwrap()), (0, vec![]));
 }
 
 #[tokio::test]
@@ -165,8 +174,8 @@ async fn the_same_artifact_is_not_pulled_again_within_a_day_nor_once_it_was_disc
     let toolkits = process(folder.path(), &database, &[name(&registry)]).await;
     let ask_again = async || ask_again(&toolkits, &database).await;
 
-    toolkits.ask_registries().await.unwrap();
-    let refused = toolkits.tracked().await.unwrap().remove(0);
+    toolkits.updates.ask_registries().await.unwrap();
+    let refused = toolkits.updates.tracked().await.unwrap().remove(0);
     assert!(refused.problem.as_ref().unwrap().contains("it has 0 layers"), "{refused:?}");
     let newer = refused.newer.expect("something");
     assert_eq!((newer.state, newer.digest), (NewerState::Refused, digest()));
@@ -216,20 +225,20 @@ async fn what_a_registry_has_said_stays_while_it_does_not_answer_and_goes_with_i
     let registry = registry().await;
     let database = database(folder.path(), &registry).await;
     let toolkits = process(folder.path(), &database, &[name(&registry)]).await;
-    toolkits.ask_registries().await.unwrap();
+    toolkits.updates.ask_registries().await.unwrap();
     drop(registry);
     long_ago(&database, "asked_at", 2 * HOUR).await;
 
-    toolkits.ask_registries().await.unwrap();
+    toolkits.updates.ask_registries().await.unwrap();
 
-    let tracked = toolkits.tracked().await.unwrap().remove(0);
+    let tracked = toolkits.updates.tracked().await.unwrap().remove(0);
     assert!(tracked.newer.is_some() && tracked.problem.is_some(), "{tracked:?}");
     assert!(!tracked.problem.unwrap().contains("layers"));
     database.execute("UPDATE toolkit_provenance SET source = NULL").await;
-    toolkits.ask_registries().await.unwrap();
+    toolkits.updates.ask_registries().await.unwrap();
     assert_eq!(database.column::<i64>("SELECT count(*) FROM registry_questions").await, [1], "for an hour");
     long_ago(&database, "asked_at", 2 * HOUR).await;
-    toolkits.ask_registries().await.unwrap();
+    toolkits.updates.ask_registries().await.unwrap();
     assert_eq!(database.column::<i64>("SELECT count(*) FROM registry_questions").await, [0]);
 }
 
@@ -251,11 +260,11 @@ async fn toolkits_with_one_reference_are_asked_for_and_judged_each_for_itself() 
         .await;
     let toolkits = process(folder.path(), &database, &[name(&registry)]).await;
     let states = async || -> Vec<_> {
-        let tracked = toolkits.tracked().await.unwrap().into_iter();
+        let tracked = toolkits.updates.tracked().await.unwrap().into_iter();
         tracked.map(|it| (it.id, it.newer.expect("something").state)).collect()
     };
 
-    toolkits.ask_registries().await.unwrap();
+    toolkits.updates.ask_registries().await.unwrap();
 
     let refused = |id: &str| (id.to_owned(), NewerState::Refused);
     assert_eq!(states().await, [refused("books"), refused("films")]);
@@ -263,7 +272,7 @@ async fn toolkits_with_one_reference_are_asked_for_and_judged_each_for_itself() 
     assert_eq!(recorded, ["books", "films"]);
     // A version discarded for one toolkit is not discarded for the other.
     insert_upload(&database, "d", Some(&digest()), false).await;
-    toolkits.store.discard_upload("d", &Actor::server()).await.unwrap();
+    toolkits.updates.uploads.discard("d", &Actor::server()).await.unwrap();
     assert_eq!(states().await, [("books".to_owned(), NewerState::Discarded), refused("films")]);
 }
 
@@ -348,7 +357,7 @@ async fn what_was_discarded_before_it_was_pulled_does_not_come_again() {
     let seen = ask_again(&toolkits, &database).await.newer.expect("something");
     insert_upload(&database, &component(), Some(&seen.digest), false).await;
 
-    toolkits.store.discard_upload(&component(), &Actor::server()).await.unwrap();
+    toolkits.updates.uploads.discard(&component(), &Actor::server()).await.unwrap();
 
     let discarded = ask_again(&toolkits, &database).await.newer.expect("something");
     assert_eq!(discarded.state, NewerState::Discarded);
@@ -387,7 +396,7 @@ async fn registries_that_are_silent_do_not_keep_another_from_being_asked() {
     };
 
     tokio::select! {
-        _ = toolkits.ask_registries() => panic!("a silent registry has answered"),
+        _ = toolkits.updates.ask_registries() => panic!("a silent registry has answered"),
         answered = timeout(Duration::from_secs(20), answered) => answered.expect("the other one was asked"),
     }
 }
@@ -402,6 +411,6 @@ async fn what_a_registry_has_said_is_not_shown_once_it_is_not_followed() {
 
     let toolkits = process(folder.path(), &database, &[]).await;
 
-    let tracked = toolkits.tracked().await.unwrap().remove(0);
+    let tracked = toolkits.updates.tracked().await.unwrap().remove(0);
     assert_eq!((tracked.newer, tracked.problem, tracked.asked_at), (None, None, None));
 }

@@ -3,7 +3,7 @@
 use kitbag_database::{Database, Scope, sql};
 use serde_json::{Map, Value};
 
-use super::UserConfigError;
+use super::{OwnedToolkit, UserConfigError};
 
 /// The database table of users' settings.
 pub(super) struct Store(Database);
@@ -26,25 +26,25 @@ impl Store {
             .await
     }
 
-    /// Sets the values in `changes`, and unsets those that are `null`, if the toolkit's owner is still
-    /// `owner` and `check` succeeds. `check` receives the keys that the user has set.
+    /// Sets the values in `changes`, and unsets those that are `null`, if the toolkit has
+    /// still this owner and `check` succeeds. `check` receives the keys that the user has set.
     pub(super) async fn change(
         &self,
         user: &str,
-        (toolkit, owner): (&str, &str),
+        toolkit: OwnedToolkit<'_>,
         changes: &Map<String, Value>,
         check: impl FnOnce(&[String]) -> Result<(), UserConfigError>,
     ) -> Result<(), UserConfigError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
         let has: Vec<String> = sql("SELECT key FROM user_config WHERE user_id = $1 AND toolkit_id = $2")
             .bind(user)
-            .bind(toolkit)
+            .bind(toolkit.id)
             .fetch_values(&mut transaction)
             .await?;
         check(&has)?;
         let is_owners: bool = sql("SELECT EXISTS (SELECT 1 FROM toolkits WHERE id = $1 AND owner = $2)")
-            .bind(toolkit)
-            .bind(owner)
+            .bind(toolkit.id)
+            .bind(toolkit.owner)
             .fetch_value(&mut transaction)
             .await?;
         if !is_owners {
@@ -54,13 +54,13 @@ impl Store {
             let change = if value.is_null() {
                 sql("DELETE FROM user_config WHERE user_id = $1 AND toolkit_id = $2 AND key = $3")
                     .bind(user)
-                    .bind(toolkit)
+                    .bind(toolkit.id)
                     .bind(key)
             } else {
                 sql("INSERT INTO user_config (user_id, toolkit_id, key, value) VALUES ($1, $2, $3, $4)
                      ON CONFLICT (user_id, toolkit_id, key) DO UPDATE SET value = excluded.value")
                 .bind(user)
-                .bind(toolkit)
+                .bind(toolkit.id)
                 .bind(key)
                 .bind(value.to_string())
             };

@@ -59,7 +59,8 @@ impl ClientCredentials {
         &self,
         principal: &Principal,
         refused: Option<&Token>,
-        (egress, policy): (&Egress, &Policy),
+        egress: &Egress,
+        policy: &Policy,
         may_send: impl FnOnce() -> bool,
     ) -> Result<Token, SignInError> {
         let (Some(id), Some(secret), Some(slot)) = (&self.client_id, &self.client_secret, &self.slot) else {

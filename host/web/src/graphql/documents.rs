@@ -223,8 +223,8 @@ pub(super) struct Usage {
     bytes_quota: f64,
 }
 
-impl From<(knowledge::Usage, knowledge::Quota)> for Usage {
-    fn from((usage, quota): (knowledge::Usage, knowledge::Quota)) -> Self {
+impl Usage {
+    pub(super) fn new(usage: knowledge::Usage, quota: knowledge::Quota) -> Self {
         Self {
             documents: usage.documents,
             documents_quota: quota.documents,

@@ -152,7 +152,8 @@ impl Me {
     async fn usage(&self, context: &Context<'_>) -> Result<Usage, WebError> {
         let request = RequestContext::of(context);
         let _turn = request.turn().await;
-        Ok(request.user.documents().usage().await?.into())
+        let (usage, quota) = request.user.documents().usage().await?;
+        Ok(Usage::new(usage, quota))
     }
 }
 

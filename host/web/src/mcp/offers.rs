@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
 use kitbag_access::values::toolkits::{listed_name, names_of};
-use kitbag_access::{CallError, Completed};
+use kitbag_access::{CallError, Completed, PartlyTyped};
 use kitbag_manifest::content::{Content, ContentBlock, MessageContent, PromptMessage};
 use kitbag_manifest::offers::split_uri;
 use kitbag_manifest::reply;
@@ -140,7 +140,8 @@ impl Handler {
         let others: Map<_, _> = others.into_iter().map(|(name, value)| (name, value.into())).collect();
         let ArgumentInfo { name, value, .. } = &request.argument;
         let user = &self.context.user;
-        let reply = user.complete(toolkit, completed, (name, value), &others).await;
+        let reply =
+            user.complete(toolkit, completed, PartlyTyped { argument: name, typed: value }, &others).await;
         let success = self.succeeded(toolkit, reply.ok_or(unknown)?)?;
         completion(success.structured.as_ref())
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kitbag_access::User;
 use kitbag_access::values::database::DatabaseError;
+use kitbag_access::{ForwardedAnswer, User};
 use tokio::sync::oneshot;
 
 use super::calls::ClientLabel;
@@ -64,7 +64,8 @@ impl Questions {
             if waiting.get(id).is_some_and(is_of) { waiting.remove(id) } else { None }
         };
         let Some(waiting) = waiting else {
-            return user.pass_answer_on(client.as_str(), (id, &self.process), &response).await;
+            let answer = ForwardedAnswer { question: id, process: &self.process, text: &response };
+            return user.pass_answer_on(client.as_str(), &answer).await;
         };
         let _ = waiting.response.send(response);
         Ok(())

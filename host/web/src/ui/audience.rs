@@ -74,7 +74,7 @@ pub(super) async fn share(
         Ok(grant) => grant,
         Err(problem) => return page(&user, frame, &id, false, Some((problem, form))),
     };
-    match operator.share(&id, vec![grant]).await {
+    match operator.audiences().share(&id, vec![grant]).await {
         Err(
             refused @ (AccessError::NoSuchTool { .. } | AccessError::Toolkit(ToolkitError::TooManyGrants)),
         ) => page(&user, frame, &id, false, Some((refused.to_string(), form))),
@@ -93,7 +93,7 @@ pub(super) async fn unshare(
 ) -> Result<Response, WebError> {
     let form = Form::read(body).await?;
     let subject = subject(&form).map_err(|why| WebError::new(StatusCode::BAD_REQUEST, why))?;
-    match operator.unshare(&id, subject, tool(&form)).await {
+    match operator.audiences().unshare(&id, subject, tool(&form)).await {
         // Already removed by another operator.
         Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => {}
         Err(refused @ AccessError::Toolkit(ToolkitError::LastGrant { .. })) => {
@@ -115,7 +115,7 @@ fn page(
     is_done: bool,
     refused: Option<(String, Form)>,
 ) -> Result<Response, WebError> {
-    let listed = user.listing().into_iter().find(|it| it.definition.id == id);
+    let listed = user.listed().all().into_iter().find(|it| it.definition.id == id);
     let toolkit = listed.ok_or_else(|| AccessError::from(ToolkitError::Unknown(id.to_owned())))?;
     let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let (problem, typed) = refused.unzip();

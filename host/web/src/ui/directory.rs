@@ -56,7 +56,7 @@ pub(super) async fn show(
 ) -> Result<Response, WebError> {
     let mine = filter.mine.is_some();
     let query = filter.q.trim().to_owned();
-    let listing = user.listing();
+    let listing = user.listed().all();
     let wanted = query.to_lowercase();
     let shown = listing.iter().filter(|it| (!mine || it.live.owner == user.id()) && matches(it, &wanted));
     let mut cards = Vec::new();
@@ -93,7 +93,7 @@ pub(super) async fn missing(user: &User, toolkit: &VisibleToolkit) -> Result<Vec
         names.extend(settings.into_iter().filter(|(_, setting)| setting.missing).map(|(key, _)| key));
     }
     if !toolkit.definition().credentials().is_empty() {
-        let secrets = user.secrets(&toolkit.definition().id).await?;
+        let secrets = user.stored_for(&toolkit.definition().id).secrets().await?;
         names.extend(secrets.into_iter().filter(|it| it.declared && !it.has_value()).map(|it| it.name));
     }
     Ok(names)

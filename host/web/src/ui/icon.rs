@@ -33,7 +33,7 @@ impl Icon {
 /// `GET /ui/icons/{digest}`: icon of a toolkit that the user may list. Its headers prevent scripts when it is
 /// opened directly.
 pub(super) async fn serve(By(user): By<User>, Path(digest): Path<String>) -> Result<Response, WebError> {
-    let picture = user.picture(&digest).await?;
+    let picture = user.listed().picture(&digest).await?;
     let media_type = HeaderValue::from_str(&picture.media_type).map_err(|_| WebError::nothing_here())?;
     let headers = [
         (header::CONTENT_TYPE, media_type),

@@ -130,7 +130,7 @@ pub(super) async fn show(
     }
     entries.truncate(wanted);
     entries.reverse();
-    let listing = user.listing();
+    let listing = user.listed().all();
     let listed = listing.iter().map(|listed| &*listed.definition);
     let definition = listed.chain(user.own_tools()).find(|definition| definition.id == id);
     let declared = definition.map(record_names).unwrap_or_default();

@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use kitbag_access::values::invocations::Failing;
-use kitbag_access::values::toolkits::{NewerState, Origin, ToolkitError, Tracked, UploadRecord};
+use kitbag_access::values::toolkits::{Incoming, NewerState, Origin, ToolkitError, Tracked, UploadRecord};
 use kitbag_access::{AccessError, Operator};
 use kitbag_base::signatures::InvalidSignature;
 use kitbag_manifest::Problem;
@@ -79,10 +79,14 @@ pub(super) async fn receive(
             format!("Nothing was uploaded: what was given is {error}."),
         )
     })?;
-    let origin = Origin { signature, ..Origin::default() };
-    // The declared length includes the form's overhead.
-    let length = declared_length(&headers).map(|length| length.min(shared.component_size));
-    match operator.upload(component.content, length, shared.component_size, origin).await {
+    let component = Incoming {
+        bytes: component.content,
+        // The declared length includes the form's overhead.
+        length: declared_length(&headers).map(|length| length.min(shared.component_size)),
+        limit: shared.component_size,
+        origin: Origin { signature, ..Origin::default() },
+    };
+    match operator.reviews().upload(component).await {
         Ok(review) => Ok(review::redirect_to(&review.upload.digest).into_response()),
         Err(AccessError::Toolkit(ToolkitError::Refused(problems))) => {
             page(&shared, &operator, frame, problems.0, false).await
@@ -99,10 +103,10 @@ async fn page(
     is_discarded: bool,
 ) -> Result<Response, WebError> {
     let status = if problems.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let updates = operator.tracked().await?.into_iter();
+    let updates = operator.reviews().newer_versions().await?.into_iter();
     let page = OperatePage {
         frame: Some(frame.at(Section::Operate)),
-        uploads: operator.uploads().await?,
+        uploads: operator.reviews().waiting().await?,
         updates: updates.filter(|it| it.newer.is_some() || it.problem.is_some()).collect(),
         max_size: text::size(shared.component_size),
         failing: operator.failing().await?,

@@ -202,8 +202,8 @@ async fn page(
     refused: Option<Refused>,
 ) -> Result<Response, WebError> {
     let definition = toolkit.definition();
-    let record = user.toolkit_record(&definition.id).await?;
-    let secrets = user.secrets(&definition.id).await?;
+    let record = user.listed().record(&definition.id).await?;
+    let secrets = user.stored_for(&definition.id).secrets().await?;
     let account = toolkit
         .account()
         .await?

@@ -125,12 +125,12 @@ async fn page(
     status: StatusCode,
     problem: Option<String>,
 ) -> Result<Response, WebError> {
-    let record = user.toolkit_record(id).await?;
+    let record = user.listed().record(id).await?;
     let is_own = record.owner == frame.user;
     let comparison = match (wanted.from.as_str(), wanted.to.as_str()) {
         ("", _) | (_, "") => None,
         (from, to) => {
-            let compared = operator.compare(id, from, to).await?;
+            let compared = operator.versions().compare(id, from, to).await?;
             let may_go_live = from == record.live_version && to != record.live_version;
             Some(Comparison {
                 from: from.to_owned(),

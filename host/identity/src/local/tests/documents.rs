@@ -1,7 +1,5 @@
 //! Clients whose id is the URL of a metadata document, which can be read or not.
 
-use std::time::Duration;
-
 use http::Response;
 use http_body_util::Full;
 use kitbag_net::egress::test_server::TestServer;

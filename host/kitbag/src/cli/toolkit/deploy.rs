@@ -8,7 +8,7 @@ use clap::Args;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use kitbag_base::sha256::Sha256;
-use kitbag_toolkits::{Claim, Deployed, Origin, Review, ToolkitError, VouchReason};
+use kitbag_toolkits::{Claim, DeployTerms, Deployed, Origin, Review, ToolkitError, VouchReason};
 use serde::Deserialize;
 use tokio::time::{Instant, interval_at};
 
@@ -78,6 +78,7 @@ impl Deploy {
             )?;
         }
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
+        let terms = DeployTerms { claim, vouch: self.vouch };
         let client = self.connection.open().await?;
         let Component { bytes, manifest, place, mut origin } =
             self.path.obtain(self.component_size, signature.is_none() && !self.unsigned).await?;
@@ -93,8 +94,7 @@ impl Deploy {
                 waiting.beside(client.send(Method::POST, &path, "application/wasm", bytes)).await?;
             return uploads::show(&client, &review);
         }
-        let deployed =
-            waiting.beside(upload_with(&client, bytes, (claim, self.vouch.as_ref()), &origin)).await?;
+        let deployed = waiting.beside(upload_with(&client, bytes, &terms, &origin)).await?;
         report(&deployed, || print(&deployed))
     }
 }
@@ -161,23 +161,24 @@ async fn refuse_taken_version(client: &Client, manifest: &Path, component: &[u8]
 
 /// Deploys a component without further options.
 pub(in crate::cli) async fn upload(client: &Client, component: Vec<u8>) -> Result<Deployed, CliError> {
-    upload_with(client, component.into(), (Claim::OwnOnly, None), &Origin::default()).await
+    let terms = DeployTerms { claim: Claim::OwnOnly, vouch: None };
+    upload_with(client, component.into(), &terms, &Origin::default()).await
 }
 
 async fn upload_with(
     client: &Client,
     component: Bytes,
-    (claim, vouch): (Claim, Option<&VouchReason>),
+    terms: &DeployTerms,
     origin: &Origin,
 ) -> Result<Deployed, CliError> {
-    let path = format!("/toolkits{}", query(&[terms(claim, vouch), parameters(origin)].concat()));
+    let path = format!("/toolkits{}", query(&[parameters_of(terms), parameters(origin)].concat()));
     client.send(Method::POST, &path, "application/wasm", component).await
 }
 
 /// Query parameters of a request that makes a version live.
-pub(super) fn terms(claim: Claim, vouch: Option<&VouchReason>) -> Vec<String> {
-    let take_over = (claim == Claim::TakeOver).then(|| "takeOver=true".to_owned());
-    let vouch = vouch.map(|reason| format!("vouch={}", path_segment(reason.as_str())));
+pub(super) fn parameters_of(terms: &DeployTerms) -> Vec<String> {
+    let take_over = (terms.claim == Claim::TakeOver).then(|| "takeOver=true".to_owned());
+    let vouch = terms.vouch.as_ref().map(|reason| format!("vouch={}", path_segment(reason.as_str())));
     take_over.into_iter().chain(vouch).collect()
 }
 

@@ -42,7 +42,7 @@ impl Hide {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
         match &self.id {
-            Some(id) => put(&client, "hide", (id, self.tool.as_deref()), "is hidden from your models.").await,
+            Some(id) => put(&client, "hide", id, self.tool.as_deref(), "is hidden from your models.").await,
             None => list(&client).await,
         }
     }
@@ -51,16 +51,11 @@ impl Hide {
 impl ShowAgain {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
-        put(&client, "show-again", (&self.id, self.tool.as_deref()), "is shown to your models.").await
+        put(&client, "show-again", &self.id, self.tool.as_deref(), "is shown to your models.").await
     }
 }
 
-async fn put(
-    client: &Client,
-    what: &str,
-    (id, tool): (&str, Option<&str>),
-    said: &str,
-) -> Result<(), CliError> {
+async fn put(client: &Client, what: &str, id: &str, tool: Option<&str>, said: &str) -> Result<(), CliError> {
     let query = tool.map(|tool| format!("?tool={}", path_segment(tool))).unwrap_or_default();
     client.post(&format!("/toolkits/{}/{what}{query}", path_segment(id))).await?;
     report(&json!({ "toolkit": id, "tool": tool }), || match tool {

@@ -3,10 +3,10 @@
 use clap::{Args, Subcommand};
 use http::Method;
 use kitbag_manifest::portability;
-use kitbag_toolkits::{Claim, Deployed, Review, UploadRecord, VouchReason};
+use kitbag_toolkits::{Claim, DeployTerms, Deployed, Review, UploadRecord, VouchReason};
 use serde_json::json;
 
-use super::deploy::{query, terms};
+use super::deploy::{parameters_of, query};
 use super::difference;
 use super::ownership::Confirmation;
 use super::{print_deployed, print_warnings};
@@ -132,7 +132,8 @@ impl Deploy {
         }
         self.confirmation.ask(&consequence)?;
         let claim = if self.take_over { Claim::TakeOver } else { Claim::OwnOnly };
-        let path = format!("/uploads/{}/deploy{}", self.digest, query(&terms(claim, self.vouch.as_ref())));
+        let terms = DeployTerms { claim, vouch: self.vouch };
+        let path = format!("/uploads/{}/deploy{}", self.digest, query(&parameters_of(&terms)));
         let reviewed = json!(review.reviewed()).to_string();
         let deployed: Deployed = client.send(Method::POST, &path, "application/json", reviewed).await?;
         report(&deployed, || print_deployed(&deployed))

@@ -167,7 +167,7 @@ impl Accounts {
         let code =
             response.code.as_ref().map(ExposeSecret::expose_secret).filter(|it| it.len() <= MAX_TEXT_BYTES);
         let code = code.ok_or(ConnectError::Declined { host, code: "it sent no code" })?;
-        let account = self.exchange(departure, grant, policy, (code, &state.verifier)).await?;
+        let account = self.exchange(departure, grant, policy, code, &state.verifier).await?;
         let slot = SecretSlot::account(user_id, toolkit_id, departure.owner);
         Ok(self.vault.put_account(&Actor::user_only(user_id), slot, &account).await?)
     }
@@ -187,7 +187,8 @@ impl Accounts {
         departure: &Departure<'_>,
         grant: &OAuth2AuthorizationCode,
         policy: &Policy,
-        (code, verifier): (&str, &str),
+        code: &str,
+        verifier: &str,
     ) -> Result<Account, ConnectError> {
         let requested_at = Timestamp::now();
         let (id, secret) = departure.client(grant)?;

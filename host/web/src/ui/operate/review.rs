@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use kitbag_access::values::toolkits::{Claim, LiveVersion, Review, Reviewed, ToolkitError};
+use kitbag_access::values::toolkits::{Claim, DeployTerms, LiveVersion, Review, Reviewed, ToolkitError};
 use kitbag_access::{AccessError, Operator};
 use kitbag_manifest::{Problem, portability};
 
@@ -73,7 +73,7 @@ pub(in crate::ui) async fn deploy(
     };
     let manifest_digest = form.get("manifest-digest").to_owned();
     let reviewed = Reviewed { live: reviewed_live(&form), manifest_digest };
-    match operator.deploy_upload(&digest, (claim, vouch), reviewed).await {
+    match operator.reviews().deploy(&digest, DeployTerms { claim, vouch }, reviewed).await {
         Ok(deployed) => {
             let is_new_owner = deployed.taken_over.is_some();
             let done = if is_new_owner { Done::DeployedAsNewOwner } else { Done::Deployed };
@@ -94,7 +94,7 @@ pub(in crate::ui) async fn discard(
     By(operator): By<Operator>,
     Path(digest): Path<String>,
 ) -> Result<Redirect, WebError> {
-    operator.discard_upload(&digest).await?;
+    operator.reviews().discard(&digest).await?;
     Ok(back_after_discard())
 }
 
@@ -111,7 +111,7 @@ async fn page(
     status: StatusCode,
     problem: Option<String>,
 ) -> Result<Response, WebError> {
-    let mut review = operator.review(digest).await?;
+    let mut review = operator.reviews().get(digest).await?;
     let difference = std::mem::take(&mut review.difference);
     let page = ReviewPage {
         is_others: review.owner.as_ref().is_some_and(|owner| *owner != frame.user),

@@ -99,7 +99,7 @@ pub(in crate::ui) async fn arrive(
 
 /// `POST /ui/toolkits/{id}/account/end`
 pub(in crate::ui) async fn end(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
-    user.end_account(&id).await?;
+    user.stored_for(&id).end_account().await?;
     // The account may belong to a toolkit that is no longer visible.
     let is_visible = user.toolkit(&id).is_ok();
     let back = if is_visible { back_to(&id, Done::AccountEnded) } else { Redirect::to("/ui/") };

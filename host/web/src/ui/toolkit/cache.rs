@@ -10,6 +10,6 @@ use crate::error::WebError;
 
 /// `POST /ui/toolkits/{id}/cache/clear`
 pub(in crate::ui) async fn clear(By(user): By<User>, Path(id): Path<String>) -> Result<Redirect, WebError> {
-    user.clear_cache(&id).await?;
+    user.stored_for(&id).clear_cache().await?;
     Ok(if user.toolkit(&id).is_ok() { back_to(&id, Done::CacheCleared) } else { Redirect::to("/ui/") })
 }

@@ -21,6 +21,6 @@ pub(in crate::ui) async fn set(
         user.allow_in_code(&id, tool).await?;
         return Ok(back_to(&id, Done::AllowedInCode));
     }
-    user.disallow_in_code(&id, form.get("disallow")).await?;
+    user.stored_for(&id).disallow_in_code(form.get("disallow")).await?;
     Ok(back_to(&id, Done::NotInCode))
 }

@@ -35,7 +35,7 @@ pub(in crate::ui) async fn show_again(
     body: Body,
 ) -> Result<Redirect, WebError> {
     limits.admit(&user)?;
-    user.show_again(&id, Form::read(body).await?.find("tool")).await?;
+    user.stored_for(&id).show_again(Form::read(body).await?.find("tool")).await?;
     Ok(back(&user, &id, Done::Shown))
 }
 

@@ -66,7 +66,7 @@ pub(in crate::ui) async fn unset(
         let operator = user.expect_operator(Act::SecretUnsetForEveryone.name(), None).await?;
         operator.unset_secret_for_everyone(&id, &name).await?;
     } else {
-        user.unset_secret(&id, &name).await?;
+        user.stored_for(&id).unset_secret(&name).await?;
     }
     // The secret may belong to a toolkit that is no longer visible.
     let is_visible = user.toolkit(&id).is_ok();

@@ -105,7 +105,7 @@ pub(in crate::ui) async fn roll_back(sent: Sent) -> Result<Response, WebError> {
             Err(error) => return Err(error.into()),
         }
     };
-    let live = sent.user.toolkit_record(&sent.id).await?.live_version;
+    let live = sent.user.listed().record(&sent.id).await?.live_version;
     let wanted = Wanted { from: live, to: sent.form.get("version").to_owned(), done: None };
     sent.refused(&wanted, status, problem).await
 }

@@ -8,6 +8,7 @@
 //!   versions.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,21 +18,37 @@ use jiff::Timestamp;
 use kitbag_base::tasks::{off_thread, to_its_end};
 use kitbag_database::audit::Actor;
 use kitbag_manifest::{ToolkitDefinition, ValidDefinition, validate};
+use kitbag_net::egress::Egress;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::artifacts::Upload;
-use super::store::{Compared, LIFETIME, NewUpload, NewVersion, UploadRow};
-use super::successor::Successor;
-use super::vouch::VouchReason;
-use super::{
-    Claim, Deployed, Difference, Expected, LiveVersion, Origin, Provenance, Side, ToolkitError, Toolkits,
-    icons,
+use super::components::{Components, Incoming};
+use super::current::CurrentRegistry;
+use super::deploys::{DeployTerms, Deployed, Deploys};
+use super::difference::{Difference, Side};
+use super::error::ToolkitError;
+use super::icons;
+use super::provenance::{Origin, Provenance};
+use super::signatures::Signatures;
+use super::store::{
+    Compared, Expected, LIFETIME, LiveVersion, NewUpload, NewVersion, UploadRow, UploadStore,
 };
+use super::successor::Successor;
 
 /// Interval in which expired uploads are removed. They are invisible meanwhile.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(10);
+
+/// Uploads that wait for review, and their way to be deployed or discarded.
+pub struct Reviews {
+    pub(super) components: Components,
+    pub(super) deploys: Deploys,
+    pub(super) egress: Egress,
+    pub(super) registry: Arc<CurrentRegistry>,
+    pub(super) signatures: Signatures,
+    pub(super) store: UploadStore,
+}
 
 /// A waiting upload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,20 +124,15 @@ impl Review {
     }
 }
 
-impl Toolkits {
-    /// Receives and inspects an upload of `by`, and stores it for review. `length` is the size in bytes that
-    /// the sender declared, `limit` the maximum, `origin` the sender's statement of origin. Returns the
-    /// digest.
-    pub async fn upload<E: std::fmt::Display>(
+impl Reviews {
+    /// Receives and inspects an upload of `by`, and stores it for review. Returns the digest.
+    pub async fn upload<E: Display>(
         &self,
-        upload: impl Stream<Item = Result<Bytes, E>>,
-        length: Option<u64>,
-        limit: u64,
+        incoming: Incoming<impl Stream<Item = Result<Bytes, E>>>,
         by: &Actor,
-        origin: &Origin,
     ) -> Result<String, ToolkitError> {
-        let upload = self.receive(upload, length, limit).await?;
-        self.keep_waiting(&upload, None, by, origin).await
+        let (upload, origin) = self.components.receive(incoming).await?;
+        self.keep_waiting(&upload, None, by, &origin).await
     }
 
     /// Inspects an upload and stores it for review. Fails if `successor` is given and the upload does not
@@ -132,38 +144,45 @@ impl Toolkits {
         by: &Actor,
         origin: &Origin,
     ) -> Result<String, ToolkitError> {
-        let provenance = &self.provenance(upload.digest(), origin).await?;
+        let provenance = &self.signatures.provenance(upload.digest(), origin).await?;
         // Checked before compiling, and by digest: an upload that waits already may be repeated.
-        self.store.has_place_for_upload(upload.digest()).await?;
-        let inspected = self.inspect_upload(upload, by.user()).await?;
+        self.store.has_place(upload.digest()).await?;
+        let inspected = self.components.inspect(upload, by.user()).await?;
 
-        let (digest, size) = (upload.digest().to_owned(), upload.size());
         let definition = &inspected.definition;
         successor.map_or(Ok(()), |successor| successor.admit(definition))?;
         let imports = &inspected.imports.to_vec();
-        let mut held = self.put(upload).await?;
-        let _changing = self.changing.lock().await;
-        self.keep_code(&digest, inspected.code).await?;
+        let mut held = self.components.put(upload).await?;
+        let _changing = self.registry.lock_changes().await;
+        self.components.keep_code(upload.digest(), inspected.code).await?;
         loop {
-            let (rule, digest, file) = (self.signature_rule, &digest, &held);
-            let new = NewUpload { definition, imports, digest, size, file, by, provenance, rule };
-            let Err(error) = self.store.keep_upload(new).await else { break };
-            match self.put_again(error, held, upload).await {
+            let new = NewUpload {
+                definition,
+                imports,
+                digest: upload.digest(),
+                size: upload.size(),
+                file: &held,
+                by,
+                provenance,
+                rule: self.signatures.rule,
+            };
+            let Err(error) = self.store.keep(new).await else { break };
+            match self.components.put_again(error, held, upload).await {
                 Ok(again) => held = again,
                 Err(error) => {
-                    self.sweep_code().await?;
+                    self.components.sweep_code().await?;
                     return Err(error);
                 }
             }
         }
-        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, %digest, by = %by.user(), "upload waits");
-        Ok(digest)
+        info!(toolkit.id = %definition.id, toolkit.version = %definition.version, digest = %upload.digest(), by = %by.user(), "upload waits");
+        Ok(upload.digest().to_owned())
     }
 
     /// Returns the waiting uploads, newest first.
-    pub async fn uploads(&self) -> Result<Vec<UploadRecord>, ToolkitError> {
-        let known = self.store.known_keys().await?;
-        let mut uploads: Vec<_> = self.store.uploads().await?.iter().map(UploadRecord::from).collect();
+    pub async fn waiting(&self) -> Result<Vec<UploadRecord>, ToolkitError> {
+        let known = self.signatures.publishers.known_keys().await?;
+        let mut uploads: Vec<_> = self.store.all().await?.iter().map(UploadRecord::from).collect();
         for upload in &mut uploads {
             upload.provenance.mark_removed(&known);
         }
@@ -171,9 +190,9 @@ impl Toolkits {
     }
 
     /// Compares a waiting upload with the live version. `secret_users` is left empty.
-    pub async fn review(&self, digest: &str) -> Result<Review, ToolkitError> {
+    pub async fn get(&self, digest: &str) -> Result<Review, ToolkitError> {
         let Compared { upload, live: before, owner, released, needs_owner } =
-            self.store.compared_upload(digest).await?;
+            self.store.compared(digest).await?;
         let (manifest, imports) = (upload.definition()?, upload.imports()?);
         let live = before.as_ref().map(LiveVersion::from);
         let (difference, manifest, imports) = off_thread(move || {
@@ -182,7 +201,7 @@ impl Toolkits {
         })
         .await;
         let mut record = UploadRecord::from(&upload);
-        record.provenance.mark_removed(&self.store.known_keys().await?);
+        record.provenance.mark_removed(&self.signatures.publishers.known_keys().await?);
         Ok(Review {
             upload: record,
             owner,
@@ -198,49 +217,45 @@ impl Toolkits {
     }
 
     /// Makes a waiting upload live, if its declaration and the live version are those that were reviewed.
-    pub async fn deploy_upload(
+    pub async fn deploy(
         self: &Arc<Self>,
         digest: &str,
         by: &Actor,
-        (claim, vouch): (Claim, Option<VouchReason>),
+        terms: DeployTerms,
         reviewed: Reviewed,
     ) -> Result<Deployed, ToolkitError> {
-        let (toolkits, digest, by) = (self.clone(), digest.to_owned(), by.clone());
+        let reviews = self.clone();
+        let digest = digest.to_owned();
+        let by = by.clone();
         let deploy = async move {
             let Reviewed { live, manifest_digest } = reviewed;
-            let definition = toolkits.reviewed_upload(&digest, &manifest_digest).await?.definition()?;
-            let picture = icons::fetch(&toolkits.egress, &definition.id, &definition.icon, by.user()).await;
+            let definition = reviews.reviewed(&digest, &manifest_digest).await?.definition()?;
+            let picture = icons::fetch(&reviews.egress, &definition.id, &definition.icon, by.user()).await;
 
-            let _changing = toolkits.changing.lock().await;
-            let upload = toolkits.reviewed_upload(&digest, &manifest_digest).await?;
-            let definition = &valid(&upload).await?;
-            let (imports, picture) = (&upload.imports()?, picture.as_ref());
-            let size = u64::try_from(upload.size).unwrap_or_default();
-            let (digest, by, vouch, expected) = (&digest, &by, vouch.as_ref(), &Expected::Live(live));
-            let file = None;
-            let (provenance, rule) = (&upload.provenance(), toolkits.signature_rule);
+            let _changing = reviews.registry.lock_changes().await;
+            let upload = reviews.reviewed(&digest, &manifest_digest).await?;
             let new = NewVersion {
-                definition,
-                imports,
-                picture,
-                digest,
-                size,
-                file,
-                by,
-                claim,
-                vouch,
-                expected,
-                provenance,
-                rule,
+                definition: &valid(&upload).await?,
+                imports: &upload.imports()?,
+                picture: picture.as_ref(),
+                digest: &digest,
+                size: u64::try_from(upload.size).unwrap_or_default(),
+                file: None,
+                by: &by,
+                claim: terms.claim,
+                vouch: terms.vouch.as_ref(),
+                expected: &Expected::Live(live),
+                provenance: &upload.provenance(),
+                rule: reviews.signatures.rule,
             };
-            toolkits.make_live(new).await
+            reviews.deploys.make_live(new).await
         };
         to_its_end(deploy).await?
     }
 
     /// Returns a waiting upload, if its declaration is the one that was reviewed.
-    async fn reviewed_upload(&self, digest: &str, manifest_digest: &str) -> Result<UploadRow, ToolkitError> {
-        let upload = self.store.upload(digest).await?;
+    async fn reviewed(&self, digest: &str, manifest_digest: &str) -> Result<UploadRow, ToolkitError> {
+        let upload = self.store.get(digest).await?;
         if upload.manifest_digest() == manifest_digest {
             Ok(upload)
         } else {
@@ -249,35 +264,37 @@ impl Toolkits {
     }
 
     /// Removes a waiting upload with its files.
-    pub async fn discard_upload(self: &Arc<Self>, digest: &str, by: &Actor) -> Result<(), ToolkitError> {
-        let (toolkits, digest, by) = (self.clone(), digest.to_owned(), by.clone());
+    pub async fn discard(self: &Arc<Self>, digest: &str, by: &Actor) -> Result<(), ToolkitError> {
+        let reviews = self.clone();
+        let digest = digest.to_owned();
+        let by = by.clone();
         let discard = async move {
-            let _changing = toolkits.changing.lock().await;
-            toolkits.store.discard_upload(&digest, &by).await?;
+            let _changing = reviews.registry.lock_changes().await;
+            reviews.store.discard(&digest, &by).await?;
             info!(%digest, by = %by.user(), "discarded upload");
-            toolkits.end_components(&[digest]).await
+            reviews.components.end(&[digest]).await
         };
         to_its_end(discard).await?
     }
 
-    /// Removes expired uploads, now and regularly, until the toolkits are dropped.
-    pub fn keep_removing_expired_uploads(self: &Arc<Self>) {
-        let toolkits = Arc::downgrade(self);
+    /// Removes expired uploads, now and regularly, until this is dropped.
+    pub fn keep_removing_expired(self: &Arc<Self>) {
+        let reviews = Arc::downgrade(self);
         tokio::spawn(async move {
-            while let Some(toolkits) = toolkits.upgrade() {
-                if let Err(error) = toolkits.remove_expired_uploads().await {
+            while let Some(reviews) = reviews.upgrade() {
+                if let Err(error) = reviews.remove_expired().await {
                     warn!(%error, "expired uploads could not be removed");
                 }
-                drop(toolkits);
+                drop(reviews);
                 sleep(SWEEP_INTERVAL).await;
             }
         });
     }
 
-    pub(super) async fn remove_expired_uploads(&self) -> Result<(), ToolkitError> {
-        let _changing = self.changing.lock().await;
-        let removed = self.store.remove_expired_uploads().await?;
-        if removed.is_empty() { Ok(()) } else { self.end_components(&removed).await }
+    pub(super) async fn remove_expired(&self) -> Result<(), ToolkitError> {
+        let _changing = self.registry.lock_changes().await;
+        let removed = self.store.remove_expired().await?;
+        if removed.is_empty() { Ok(()) } else { self.components.end(&removed).await }
     }
 }
 

@@ -1,0 +1,38 @@
+//! The authenticated caller of a request.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::groups::Groups;
+
+/// Authenticated user of a request, and the permissions of the token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The provider's `sub`, opaque and never empty.
+    pub user_id: String,
+    /// Kind of the presented token.
+    pub profile: TokenProfile,
+    /// The OAuth client; always present for access tokens.
+    pub client_id: Option<String>,
+    /// Id of the presented program key; `None` for other tokens.
+    pub key_id: Option<String>,
+    /// Granted OAuth scopes, as listed in the token.
+    pub scopes: Vec<String>,
+    /// Toolkits that the caller is limited to: it may only call their tools. `None`: all permissions of the
+    /// user.
+    pub toolkits: Option<Arc<BTreeSet<String>>>,
+    /// The user's groups at the provider, from the token's claim; empty for keys of programs.
+    pub groups: Groups,
+}
+
+/// Kind of an accepted token. The JWS header `typ` distinguishes the first two; an accepted token without
+/// `typ` is an access token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenProfile {
+    /// `JWT`: a session token of the provider's front end.
+    Session,
+    /// `at+jwt` or `application/at+jwt`: an OAuth access token (RFC 9068).
+    Access,
+    /// A key of a program, which is not a JWT.
+    Key,
+}

@@ -1,0 +1,59 @@
+//! This process among those that share the database.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use kitbag_base::sha256::Sha256;
+use kitbag_database::Database;
+use kitbag_database::peers::{Process, Profile};
+use kitbag_vault::Vault;
+
+use super::error::StartError;
+use crate::settings::Settings;
+
+/// Registers this process with the other processes on the database.
+pub(super) async fn join(
+    settings: &Settings,
+    database: &Database,
+    vault: &Vault,
+    job_settings: &str,
+) -> Result<Process, StartError> {
+    let profile = Profile {
+        master_keys: vault.master_keys(),
+        settings: shared_settings(settings),
+        ..Profile::of_this_program(job_settings)
+    };
+    Ok(Process::register(database, profile, &settings.data).await?)
+}
+
+/// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
+/// operators, and limits on stored data.
+fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
+    let shared: [(&str, &dyn Debug); 23] = [
+        ("accept-missing-audience", &settings.accept_missing_audience),
+        ("accept-untyped-tokens", &settings.accept_untyped_tokens),
+        ("allow-private-ranges", &settings.allow_private_ranges),
+        ("allowed-origins", &settings.allowed_origins),
+        ("audience", &settings.audience),
+        ("audit-retention", &settings.audit_retention),
+        ("base-url", &settings.base_url),
+        ("capture-private-ranges", &settings.capture_private_ranges),
+        ("component-size", &settings.component_size),
+        ("consent", &settings.consent),
+        ("documents-per-user", &settings.documents_per_user),
+        ("documents-size-per-user", &settings.documents_size_per_user),
+        ("follow-registries", &settings.follow_registries),
+        ("groups-claim", &settings.groups_claim),
+        ("issuer", &settings.issuer),
+        ("log-records-per-toolkit", &settings.log_records_per_toolkit),
+        ("log-retention", &settings.log_retention),
+        ("mcp-client-id", &settings.mcp_client_id),
+        ("operators", &settings.operators),
+        ("require-signature", &settings.require_signature),
+        ("scopes", &settings.scopes),
+        ("token-algorithms", &settings.token_algorithms),
+        ("web-client-id", &settings.web_client_id),
+    ];
+    let fingerprint = |value: &dyn Debug| hex::encode(&Sha256::digest(format!("{value:?}"))[..8]);
+    shared.map(|(name, value)| (name.to_owned(), fingerprint(value))).into()
+}
