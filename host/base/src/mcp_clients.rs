@@ -202,12 +202,12 @@ pub const CLIENTS: [McpClient; 6] = [
             with_client(json!({ "httpUrl": server.url }), server, "oauth", oauth)
         },
         // Its command has no option for an identifier.
-        command: Some(|name, server| match server.client_id {
-            Some(_) => Vec::new(),
-            None => {
-                let url = server.url.as_str();
-                words(&["gemini", "mcp", "add", "--transport", "http", "--scope", "user", name, url])
+        command: Some(|name, server| {
+            if server.client_id.is_some() {
+                return Vec::new();
             }
+            let url = server.url.as_str();
+            words(&["gemini", "mcp", "add", "--transport", "http", "--scope", "user", name, url])
         }),
     },
 ];

@@ -482,7 +482,10 @@ mod tests {
             });
             let declared = declared.collect::<Vec<_>>().join("/");
             let template = UriTemplate::parse(&declared).expect("a template");
-            let encoded = |value: &str| value.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+            let encoded = |value: &str| {
+                let escapes: Vec<_> = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+                escapes.concat()
+            };
             let path = segments.iter().zip(&values).map(|(text, value)| text.clone().unwrap_or_else(|| encoded(value)));
             let path = path.collect::<Vec<_>>().join("/");
 
