@@ -26,7 +26,7 @@ use tokenizers::Tokenizer;
 use tokio::sync::{Semaphore, oneshot};
 
 use self::bert::{Bert, InputType};
-pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS, is_of_folder};
+pub(super) use self::folder::{CONFIG, MODULES, SENTENCE_TRANSFORMERS, TOKENIZER, WEIGHTS};
 use self::queries::Queries;
 pub use self::remote::Endpoint;
 use self::remote::Remote;

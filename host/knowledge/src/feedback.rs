@@ -18,7 +18,7 @@ const WEIGHT: f32 = 0.2;
 
 /// Fuses the full-text ranking `words` with the semantic ranking `meaning` of a query's vector, then moves the
 /// query towards the first documents and fuses again. Documents keep their passages and scores. There is no second fusion
-/// if no relevant document has a vector, or if some documents are compared by vectors of the previous model.
+/// if no relevant document has a vector.
 pub(super) fn fuse_with_feedback(
     index: &UserIndex,
     vector: &[f32],

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use self::matrix::{Matrix, Spread};
+use self::matrix::Matrix;
 pub(super) use self::partitions::Partition;
 use self::postings::{Posting, Postings, place_and_count, posting};
 use super::store::ChunkRow;
@@ -36,8 +36,8 @@ pub(super) struct UserIndex {
     chunks: Vec<Chunk>,
     /// Database id of each chunk.
     ids: Vec<i64>,
-    /// Matrix row of each chunk, or [`NO_ROW`], and whether the row is in the matrix of the previous model.
-    rows: Vec<Row>,
+    /// Matrix row of each chunk, or [`NO_ROW`].
+    rows: Vec<u32>,
     /// Number of chunks from a file. They come first, in ascending order of their documents and of their ids.
     in_file: usize,
     /// Places of the other live chunks, by database id.
@@ -53,8 +53,6 @@ pub(super) struct UserIndex {
     document_places: HashMap<i64, u32, RandomState>,
     postings: Postings,
     matrix: Matrix,
-    /// Vectors by the previous model of chunks that the current model has not embedded.
-    previous: Matrix,
     /// Number of live chunks, and of their words.
     alive: usize,
     words: u64,
@@ -74,13 +72,6 @@ pub(super) struct Chunk {
     is_alive: bool,
 }
 
-/// Reference to a row of a matrix.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    number: u32,
-    is_previous: bool,
-}
-
 /// Chunks by similarity to a query.
 #[derive(Debug, Default)]
 pub(super) struct Cosines {
@@ -91,19 +82,10 @@ pub(super) struct Cosines {
     pub(super) unread: Unread,
 }
 
-/// Documents, by their places, with a chunk that no model in use has embedded; empty if there are none. They
+/// Documents, by their places, with a chunk that the model has not embedded; empty if there are none. They
 /// are not compared at all: their other chunks do not say how near they are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread(Vec<bool>);
-
-/// Comparison of a query with the vectors of one model.
-struct Comparison<'a> {
-    is_previous: bool,
-    /// Vector of the query by this model.
-    vector: &'a [f32],
-    /// Distribution of this model's products, and the one that they are mapped to.
-    mapping: Option<(Spread, Spread)>,
-}
 
 /// Error: the index has the largest possible number of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +97,7 @@ const MAX_CHUNKS: usize = 1 << 24;
 
 /// Approximate memory in bytes for each chunk, each chunk that is in no file, and each document: fields and
 /// lookup tables.
-const BYTES_PER_CHUNK: usize = size_of::<Chunk>() + size_of::<i64>() + size_of::<Row>();
+const BYTES_PER_CHUNK: usize = size_of::<Chunk>() + size_of::<i64>() + size_of::<u32>();
 const BYTES_PER_NEW_CHUNK: usize = 32;
 const BYTES_PER_DOCUMENT: usize = 48;
 
@@ -126,12 +108,10 @@ impl UserIndex {
             Some(place) => place,
             None => self.add(row)?,
         };
-        if let Some(vector) = &row.vector {
-            let matrix = if row.is_previous { &mut self.previous } else { &mut self.matrix };
-            if let Some(number) = matrix.put(place, vector) {
-                self.clear_row(place);
-                self.rows[place as usize] = Row { number, is_previous: row.is_previous };
-            }
+        if let Some(vector) = &row.vector
+            && let Some(row) = self.matrix.put(place, vector)
+        {
+            self.matrix.clear(std::mem::replace(&mut self.rows[place as usize], row));
         }
         Ok(())
     }
@@ -145,19 +125,6 @@ impl UserIndex {
         self.chunks[place].is_alive.then(|| u32::try_from(place).expect("there are no more than 2^24"))
     }
 
-    /// Removes the vector of a chunk.
-    fn clear_row(&mut self, place: ChunkNumber) {
-        let Row { number, is_previous } = self.rows[place as usize];
-        if is_previous {
-            self.previous.clear(number);
-            if self.previous.is_dead() {
-                self.previous = Matrix::default();
-            }
-        } else {
-            self.matrix.clear(number);
-        }
-    }
-
     /// Removes every chunk that is not in `live`.
     pub(super) fn retain(&mut self, live: &HashSet<i64>) {
         for place in 0..self.chunks.len() {
@@ -165,8 +132,7 @@ impl UserIndex {
                 continue;
             }
             self.places.remove(&self.ids[place]);
-            self.clear_row(u32::try_from(place).expect("there are no more than 2^24"));
-            self.rows[place].number = NO_ROW;
+            self.matrix.clear(std::mem::replace(&mut self.rows[place], NO_ROW));
             let chunk = &mut self.chunks[place];
             chunk.is_alive = false;
             let document = chunk.document as usize;
@@ -186,14 +152,14 @@ impl UserIndex {
     pub(super) fn is_worn(&self) -> bool {
         const TOLERATED: usize = 1024;
 
-        let dead = (self.chunks.len() - self.alive).max(self.matrix.dead()).max(self.previous.dead());
+        let dead = (self.chunks.len() - self.alive).max(self.matrix.dead());
         self.in_file == 0 && dead > TOLERATED.max(self.alive / 2)
     }
 
     /// Removes all vectors to free memory.
     pub(super) fn drop_vectors(&mut self) {
-        (self.matrix, self.previous) = (Matrix::default(), Matrix::default());
-        self.rows.iter_mut().for_each(|row| row.number = NO_ROW);
+        self.matrix = Matrix::default();
+        self.rows.fill(NO_ROW);
     }
 
     /// Approximate memory in bytes, without mapped files.
@@ -203,12 +169,11 @@ impl UserIndex {
             + self.documents.len() * BYTES_PER_DOCUMENT
             + self.postings.bytes()
             + self.matrix.bytes()
-            + self.previous.bytes()
     }
 
     /// Approximate memory in bytes that could be moved to files.
     pub(super) fn recent_bytes(&self) -> usize {
-        self.postings.bytes() + self.matrix.recent_bytes() + self.previous.recent_bytes()
+        self.postings.bytes() + self.matrix.recent_bytes()
     }
 
     /// Number of live chunks.
@@ -306,40 +271,10 @@ impl UserIndex {
         self.place(id).map(|place| self.chunks[place as usize].analyzer).unwrap_or_default()
     }
 
-    /// Whether there are chunks with a vector of the previous model only.
-    pub(super) fn has_previous(&self) -> bool {
-        self.previous.alive() > 0
-    }
-
-    /// Cosine similarities of chunks with a query's vector, restricted to documents that models have read
+    /// Cosine similarities of chunks with a query's vector, restricted to documents that the model has read
     /// completely, and that are `allowed` if that is given. If the exact ones cover at least `wanted` documents, the others are not estimated.
-    ///
-    /// With the `previous` model's vector of the query, chunks that only that model has embedded are
-    /// included. Their cosines are mapped to the mean and deviation that the current model's cosines have
-    /// over all chunks.
-    pub(super) fn cosines(
-        &self,
-        vector: &[f32],
-        previous: Option<&[f32]>,
-        allowed: Option<&HashSet<i64>>,
-        wanted: usize,
-    ) -> Cosines {
-        let current = Comparison { is_previous: false, vector, mapping: None };
-        let comparisons = match previous {
-            None => vec![current],
-            Some(vector) => {
-                let previous = Comparison { is_previous: true, vector, mapping: None };
-                match (self.matrix.spread(current.vector), self.previous.spread(vector)) {
-                    (Some(to), Some(from)) => {
-                        vec![current, Comparison { mapping: Some((from, to)), ..previous }]
-                    }
-                    // Too few vectors of one model to compare the distributions of cosines.
-                    _ if self.previous.alive() > self.matrix.alive() => vec![previous],
-                    _ => vec![current],
-                }
-            }
-        };
-        let unread = self.unread(&comparisons);
+    pub(super) fn cosines(&self, vector: &[f32], allowed: Option<&HashSet<i64>>, wanted: usize) -> Cosines {
+        let unread = self.unread();
         let allowed: Option<Vec<bool>> = allowed.map(|allowed| {
             let is_allowed = |document| allowed.contains(document);
             self.documents.iter().map(is_allowed).collect()
@@ -350,34 +285,18 @@ impl UserIndex {
             !unread.has_place(document) && allowed.as_ref().is_none_or(|allowed| allowed[document])
         };
         let is_enough = |nearest: &[(ChunkNumber, f32)]| self.documents_of(nearest) >= wanted;
-        let mut cosines = Cosines::default();
-        for Comparison { is_previous, vector, mapping } in comparisons {
-            let products = self.matrix_of(is_previous).products(vector, counts, is_enough);
-            let mapped = |(place, product): (ChunkNumber, f32)| {
-                (place, mapping.map_or(product, |(from, to)| from.mapped(product, to)))
-            };
-            cosines.nearest.extend(products.exact.into_iter().map(mapped));
-            cosines.others.extend(products.others.into_iter().map(mapped));
-        }
-        Cosines { unread, ..cosines }
+        let products = self.matrix.products(vector, counts, is_enough);
+        Cosines { nearest: products.exact, others: products.others, unread }
     }
 
-    fn matrix_of(&self, is_previous: bool) -> &Matrix {
-        if is_previous { &self.previous } else { &self.matrix }
-    }
-
-    /// Documents with a live chunk that has no vector of the compared models.
-    fn unread(&self, comparisons: &[Comparison<'_>]) -> Unread {
-        let read: usize = comparisons.iter().map(|it| self.matrix_of(it.is_previous).alive()).sum();
-        if read == self.alive {
+    /// Documents with a live chunk that has no vector.
+    fn unread(&self) -> Unread {
+        if self.matrix.alive() == self.alive {
             return Unread::default();
         }
-        let is_read = |row: &Row| {
-            row.number != NO_ROW && comparisons.iter().any(|it| it.is_previous == row.is_previous)
-        };
         let mut unread = vec![false; self.documents.len()];
         for (chunk, row) in self.chunks.iter().zip(&self.rows) {
-            unread[chunk.document as usize] |= chunk.is_alive && !is_read(row);
+            unread[chunk.document as usize] |= chunk.is_alive && *row == NO_ROW;
         }
         Unread(unread)
     }
@@ -387,22 +306,21 @@ impl UserIndex {
         self.document_places.get(&document).is_some_and(|place| unread.has_place(*place as usize))
     }
 
-    /// Vector of a chunk by the current model, by the chunk's database id.
+    /// Vector of a chunk, by the chunk's database id.
     pub(super) fn vector(&self, id: i64) -> Option<Vec<f32>> {
-        self.matrix.vector(self.current_row(id)?)
+        self.matrix.vector(self.row(id)?)
     }
 
-    /// Cosine similarities of chunks, given by their database ids, with a vector of the current model; `None`
-    /// if that model has not embedded all of them.
+    /// Cosine similarities of chunks, given by their database ids, with a vector; `None` if the model has not
+    /// embedded all of them.
     pub(super) fn cosines_of(&self, ids: impl Iterator<Item = i64>, vector: Vec<f32>) -> Option<Vec<f32>> {
-        let rows: Option<Vec<_>> = ids.map(|id| self.current_row(id)).collect();
+        let rows: Option<Vec<_>> = ids.map(|id| self.row(id)).collect();
         Some(self.matrix.products_of(rows?.into_iter(), vector))
     }
 
-    /// Row of a chunk in the matrix of the current model.
-    fn current_row(&self, id: i64) -> Option<u32> {
-        let Row { number, is_previous } = self.rows[self.place(id)? as usize];
-        (number != NO_ROW && !is_previous).then_some(number)
+    /// Row of a chunk in the matrix.
+    fn row(&self, id: i64) -> Option<u32> {
+        Some(self.rows[self.place(id)? as usize]).filter(|row| *row != NO_ROW)
     }
 
     /// Number of distinct documents of these chunks.
@@ -462,7 +380,7 @@ impl UserIndex {
         self.document_lengths[document as usize] += length;
         self.chunks.push(Chunk { document, length, analyzer, is_alive: true });
         self.ids.push(id);
-        self.rows.push(Row { number: NO_ROW, is_previous: false });
+        self.rows.push(NO_ROW);
         self.alive += 1;
         self.words += u64::from(length);
         *self.analyzers.entry(analyzer).or_default() += 1;
@@ -470,7 +388,7 @@ impl UserIndex {
 }
 
 impl Unread {
-    /// Number of documents with a live chunk that has no vector of a current model.
+    /// Number of documents with a live chunk that has no vector.
     pub(super) fn count(&self) -> usize {
         self.0.iter().filter(|is_unread| **is_unread).count()
     }

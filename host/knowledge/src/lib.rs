@@ -52,7 +52,6 @@ mod words;
 
 use std::io;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -87,7 +86,7 @@ pub use jobs::JobLimits;
 use jobs::Jobs;
 use quota::Uploads;
 pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
-use search::{Search, find_previous, models};
+use search::Search;
 use store::{Revision, Store, Stored};
 pub use words::language_of;
 
@@ -123,9 +122,6 @@ struct Parts {
 pub struct Options {
     /// Embedding model; `None`: full-text search only.
     pub embedder: Option<Embedder>,
-    /// Folders of earlier embedding models. Vectors of one of them serve until `embedder` has embedded
-    /// everything.
-    pub previous_models: Vec<PathBuf>,
     /// Memory limit of all users' search indexes together, in bytes.
     pub search_memory: usize,
     /// Index files, which spare first searches from loading indexes from the database; `None`: no files.
@@ -146,7 +142,6 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             embedder: None,
-            previous_models: Vec::new(),
             search_memory: 512 << 20,
             search_files: None,
             jobs: JobLimits::default(),
@@ -201,31 +196,18 @@ impl Knowledge {
         capture: Capture,
         options: Options,
     ) -> Result<Self, KnowledgeError> {
-        let Options {
-            embedder,
-            previous_models,
-            search_memory,
-            search_files,
-            jobs,
-            quota,
-            uploads_per_minute,
-            disk,
-            hints,
-        } = options;
+        let Options { embedder, search_memory, search_files, jobs, quota, uploads_per_minute, disk, hints } =
+            options;
         let store = Store::new(database).with_quota(quota);
-        let previous = match &embedder {
-            Some(current) => find_previous(&store, current, &previous_models).await?,
-            None => None,
-        };
         // Before the first job changes anything.
         let keeper = match search_files {
             Some(files) => {
-                let models = models(embedder.as_ref(), previous.as_ref());
-                Box::pin(Keeper::open(store.clone(), models, files, search_memory, disk.clone())).await?
+                let model = embedder.as_ref().map(|embedder| embedder.model().to_owned());
+                Box::pin(Keeper::open(store.clone(), model, files, search_memory, disk.clone())).await?
             }
             None => None,
         };
-        let search = Search::new(store.clone(), embedder.clone(), previous, search_memory, keeper);
+        let search = Search::new(store.clone(), embedder.clone(), search_memory, keeper);
         let jobs =
             Jobs::start(store.clone(), process, embedder.clone(), capture.clone(), disk.clone(), jobs, hints);
         let jobs = Box::pin(jobs).await?;

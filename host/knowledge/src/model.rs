@@ -54,12 +54,6 @@ pub fn fetched(data: &Path) -> impl Iterator<Item = &'static CatalogModel> {
     CATALOG.iter().filter(move |model| folder(data, model).exists())
 }
 
-/// Folders of all models in a data directory, including those that were not downloaded by name.
-pub fn folders(data: &Path) -> Vec<PathBuf> {
-    let named = fs::read_dir(data.join(MODELS)).into_iter().flatten().flatten().map(|entry| entry.path());
-    named.filter(|folder| folder.is_dir()).collect()
-}
-
 /// Removes a model from a data directory. Returns whether it was there.
 pub fn remove(data: &Path, model: &CatalogModel) -> Result<bool, FetchError> {
     let place = folder(data, model);

@@ -3,7 +3,6 @@
 mod filter;
 mod named;
 pub(super) mod operators;
-mod previous;
 mod queries;
 #[cfg(test)]
 mod tests;
@@ -22,8 +21,6 @@ use tracing::warn;
 use self::filter::Check;
 pub(super) use self::named::last_segment;
 use self::operators::Parsed;
-use self::previous::Previous;
-pub(super) use self::previous::find as find_previous;
 use self::queries::Queries;
 use super::bm25;
 use super::document::{Coverage, Found, Hit, Mode, Query};
@@ -34,14 +31,13 @@ use super::fusion::{Candidate, DEPTH, FLOOR, Fused, MEANING_WEIGHT, fuse, make_d
 use super::index::cache::{CachedIndex, Indexes};
 use super::index::keeper::Keeper;
 use super::snippet::snippet;
-use super::store::{Models, Sources, Store};
+use super::store::{Sources, Store};
 use super::words::{self, QueryWord};
 
 /// Search over the documents of all users, separately for each.
 pub(super) struct Search {
     store: Store,
     queries: Option<Queries>,
-    previous: Option<Previous>,
     /// Whether [`FLOOR`] was measured with the model.
     has_measured_model: bool,
     indexes: Indexes,
@@ -58,14 +54,6 @@ struct Ranked {
     checks: Vec<Check>,
     words: Vec<QueryWord>,
     ranking: Vec<Candidate>,
-    /// Whether some chunks are compared by vectors of the previous model.
-    has_previous: bool,
-}
-
-/// Vectors of a query, by the current model and by the previous one if that is in use.
-struct QueryVectors {
-    current: Vec<f32>,
-    previous: Option<Vec<f32>>,
 }
 
 /// Id of all-MiniLM-L6-v2. Of cosines of other models it is not known from where on they are good.
@@ -74,32 +62,21 @@ const MEASURED_MODEL: &str = "local:5d1cbe4297030e23";
 /// Shortest time between two warnings about a failing model.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Interval at which the need for the previous model is checked.
-const PREVIOUS_INTERVAL: Duration = Duration::from_secs(30);
-
-/// Names of the models whose vectors are used.
-pub(super) fn models(current: Option<&Embedder>, previous: Option<&Embedder>) -> Models {
-    let name = |embedder: Option<&Embedder>| embedder.map(|embedder| embedder.model().to_owned());
-    Models { current: name(current), previous: name(previous) }
-}
-
 impl Search {
-    /// Without an embedder, search is full-text only. Indexes take at most `memory` bytes. Vectors of the
-    /// `previous` model serve for documents that only it has embedded. `keeper` manages index files.
+    /// Without an embedder, search is full-text only. Indexes take at most `memory` bytes. `keeper`
+    /// manages index files.
     pub(super) fn new(
         store: Store,
         embedder: Option<Embedder>,
-        previous: Option<Embedder>,
         memory: usize,
         keeper: Option<Keeper>,
     ) -> Self {
-        let models = models(embedder.as_ref(), previous.as_ref());
+        let model = embedder.as_ref().map(|embedder| embedder.model().to_owned());
         let cores = available_parallelism().map_or(1, NonZero::get);
         Self {
-            indexes: Indexes::new(store.clone(), models, memory, keeper),
+            indexes: Indexes::new(store.clone(), model, memory, keeper),
             has_measured_model: embedder.as_ref().is_some_and(|it| it.model() == MEASURED_MODEL),
             queries: embedder.map(Queries::new),
-            previous: previous.map(|previous| Previous::new(store.clone(), previous, PREVIOUS_INTERVAL)),
             store,
             computing: Turns::new(cores, cores.div_ceil(2)),
             complained: Mutex::new(None),
@@ -140,20 +117,18 @@ impl Search {
                 let (allowed, checks) = filter::choose(&index, conditions, allowed);
                 let words = words::of_query(&text, index.analyzers());
                 let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
-                Ranked { allowed, checks, words, ranking, has_previous: index.has_previous() }
+                Ranked { allowed, checks, words, ranking }
             });
             let ranked = ranked.await;
             Ok::<_, KnowledgeError>((entry, ranked))
         };
         let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
-        let (entry, Ranked { allowed, checks, words, ranking: by_words, has_previous }) = by_words?;
+        let (entry, Ranked { allowed, checks, words, ranking: by_words }) = by_words?;
         let (ranking, coverage) = match vector {
             Some(vector) => {
-                let previous = if has_previous { self.embed_by_previous(user_id, &text).await } else { None };
-                let vectors = QueryVectors { current: vector, previous };
                 // Documents that are dropped after the ranking must not move the query.
                 let has_feedback = checks.iter().all(Check::is_decided);
-                let fused = self.fused(user_id, &entry, by_words, vectors, allowed, has_feedback);
+                let fused = self.fused(user_id, &entry, by_words, vector, allowed, has_feedback);
                 let (fused, coverage) = fused.await;
                 (fused, Some(coverage))
             }
@@ -175,12 +150,6 @@ impl Search {
         vector.inspect_err(|error| self.complain(error)).ok()
     }
 
-    /// Vector of a query by the previous model, while that is in use.
-    async fn embed_by_previous(&self, user_id: &str, text: &str) -> Option<Vec<f32>> {
-        let vector = self.previous.as_ref()?.vector(user_id, text).await?;
-        vector.inspect_err(|error| self.complain(error)).ok()
-    }
-
     fn complain(&self, error: &EmbedError) {
         let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
         if complained.is_none_or(|last| last.elapsed() >= WARNING_INTERVAL) {
@@ -189,24 +158,23 @@ impl Search {
         }
     }
 
-    /// Fuses the full-text ranking of a query with the semantic ranking of its vectors.
+    /// Fuses the full-text ranking of a query with the semantic ranking of its vector.
     async fn fused(
         &self,
         user_id: &str,
         entry: &Arc<CachedIndex>,
         by_words: Vec<Candidate>,
-        vectors: QueryVectors,
+        vector: Vec<f32>,
         allowed: Option<Arc<HashSet<i64>>>,
         has_feedback: bool,
     ) -> (Vec<Fused>, Coverage) {
         self.compute(user_id, entry, move |entry| {
             let index = entry.read();
-            let QueryVectors { current, previous } = &vectors;
-            let cosines = index.cosines(current, previous.as_deref(), allowed.as_deref(), DEPTH);
+            let cosines = index.cosines(&vector, allowed.as_deref(), DEPTH);
             let by_meaning = nearest_first(&index, &cosines, DEPTH);
             let is_unread = |document| index.is_in(&cosines.unread, document);
             let fused = if has_feedback {
-                fuse_with_feedback(&index, current, &by_words, &by_meaning, is_unread)
+                fuse_with_feedback(&index, &vector, &by_words, &by_meaning, is_unread)
             } else {
                 fuse(&by_words, &by_meaning, MEANING_WEIGHT, is_unread)
             };

@@ -26,7 +26,7 @@ use super::document::StateName;
 use super::quota::Quota;
 pub(super) use captures::{Read, Unkept};
 pub(super) use chunks::{NewChunk, Unembedded};
-pub(super) use index::{BEGINNING, ChunkRow, End, Models, Revision};
+pub(super) use index::{BEGINNING, ChunkRow, End, Revision};
 pub(super) use ingest::Stored;
 pub(super) use jobs::{Failed, Job, Kind};
 pub(super) use search::{DocumentName, Sources};

@@ -200,7 +200,6 @@ pub(super) fn knowledge_options(
 ) -> kitbag_knowledge::Options {
     kitbag_knowledge::Options {
         embedder,
-        previous_models: model::folders(&settings.data),
         search_memory: settings.search_memory.bytes(),
         search_files: Some(SearchFiles::of(&settings.data)),
         quota: Quota {

@@ -60,9 +60,7 @@ pub(super) struct Show {
 
 /// Remove a model from a data directory.
 #[derive(Args, Debug)]
-#[command(after_help = "After a change of model, keep the old one until all documents are embedded again.
-
-Examples:
+#[command(after_help = "Examples:
   kitbag model remove
   kitbag model remove bge-small-en-v1.5")]
 pub(super) struct Remove {

@@ -9,7 +9,7 @@ fn index(documents: &[&[&str]]) -> UserIndex {
         (1..).zip(documents).flat_map(|(document, chunks)| chunks.iter().map(move |text| (document, *text)));
     for (id, (document, text)) in (1..).zip(chunks) {
         let terms = words::count(words::Language::English, "", text);
-        let row = ChunkRow { id, document, terms, vector: None, is_previous: false };
+        let row = ChunkRow { id, document, terms, vector: None };
         index.put(&row).expect("there is room");
     }
     index

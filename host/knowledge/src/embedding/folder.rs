@@ -117,11 +117,6 @@ pub(super) fn read(folder: &Path) -> Result<Parts, ModelError> {
     Ok(Parts { id, tokenizer, window, prompts, document_prompt_tokens, pooling, encoder })
 }
 
-/// Whether this is the id of a model in a folder.
-pub(crate) fn is_of_folder(model: &str) -> bool {
-    model.starts_with(PREFIX)
-}
-
 /// Error that names the file.
 pub(super) fn failed(folder: &Path, file: &str, cause: impl Into<String>) -> ModelError {
     ModelError::File { folder: folder.to_owned(), file: file.to_owned(), cause: cause.into() }

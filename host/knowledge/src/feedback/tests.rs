@@ -61,18 +61,16 @@ fn the_query_moves_towards_the_first_documents_of_both_rankings() {
 }
 
 #[test]
-fn without_vectors_of_the_current_model_there_is_no_second_fusion() {
+fn without_vectors_of_all_there_is_no_second_fusion() {
     let angles = [(1, 20.0), (2, 25.0), (3, -40.0), (4, 41.0)];
     let meaning = by_meaning(&angles);
     let current = |(id, angle)| row(id, id, "wing", Some(at(angle)));
-    let of_previous = |it| ChunkRow { is_previous: true, ..current(it) };
     let without = |(id, _)| row(id, id, "wing", None);
     let [first, second, third, fourth] = angles;
 
     for rows in [
         angles.map(without).to_vec(),
-        angles.map(of_previous).to_vec(),
-        vec![current(first), current(second), current(third), of_previous(fourth)],
+        vec![current(first), current(second), current(third), without(fourth)],
         vec![current(first), current(second), without(third), current(fourth)],
         vec![],
     ] {

@@ -119,7 +119,6 @@ fn scores_that_are_no_numbers_hide_nothing_else() {
             document,
             terms: words::count(words::Language::English, "", "wing"),
             vector: None,
-            is_previous: false,
         };
         index.put(&row).expect("there is room");
     }
@@ -136,11 +135,11 @@ fn documents_far_behind_one_with_many_near_chunks_are_found_too() {
         let vector = [1.0_f32, f32::from(id) / 20_000.0].into_iter().flat_map(f32::to_le_bytes).collect();
         let terms = words::count(words::Language::English, "", "wing");
         let (id, document, vector) = (id.into(), (id / 18_000).into(), Some(vector));
-        let row = ChunkRow { id, document, terms, vector, is_previous: false };
+        let row = ChunkRow { id, document, terms, vector };
         index.put(&row).expect("there is room");
     }
     let documents = |depth| -> Vec<_> {
-        let cosines = index.cosines(&[1.0, -0.5], None, None, depth);
+        let cosines = index.cosines(&[1.0, -0.5], None, depth);
         nearest_first(&index, &cosines, depth).iter().map(|found| found.document).collect()
     };
 
@@ -152,7 +151,7 @@ fn documents_with_an_estimate_alone_come_after_those_that_were_compared_exactly(
     let mut index = UserIndex::default();
     for document in 1..=3 {
         let terms = words::count(words::Language::English, "", "wing");
-        let row = ChunkRow { id: document, document, terms, vector: None, is_previous: false };
+        let row = ChunkRow { id: document, document, terms, vector: None };
         index.put(&row).expect("there is room");
     }
     let (nearest, others) = (vec![(0, 0.5), (1, 0.4)], vec![(1, 0.9), (2, 0.45)]);

@@ -16,7 +16,7 @@ use tracing::warn;
 use super::UserIndex;
 use super::keeper::{Filed, Keeper};
 use crate::KnowledgeError;
-use crate::store::{BEGINNING, ChunkRow, End, Models, Revision, Store};
+use crate::store::{BEGINNING, ChunkRow, End, Revision, Store};
 
 /// Cached indexes. Clones share them.
 #[derive(Clone)]
@@ -24,8 +24,8 @@ pub(crate) struct Indexes(Arc<Shared>);
 
 struct Shared {
     store: Store,
-    /// Models whose vectors are loaded.
-    models: Models,
+    /// Model whose vectors are loaded.
+    model: Option<String>,
     /// Memory limit in bytes, for all indexes together and for each one.
     memory: usize,
     /// Manager of index files, if there are any.
@@ -72,8 +72,8 @@ const MAX_FIRST_LOADS: usize = 2;
 const SPILLED_PART: usize = 8;
 
 impl Indexes {
-    /// Creates a cache of at most `memory` bytes. Only vectors of `models` are loaded.
-    pub(crate) fn new(store: Store, models: Models, memory: usize, keeper: Option<Keeper>) -> Self {
+    /// Creates a cache of at most `memory` bytes. Only vectors of `model` are loaded.
+    pub(crate) fn new(store: Store, model: Option<String>, memory: usize, keeper: Option<Keeper>) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
             .weigher(|user_id: &String, entry: &Arc<CachedIndex>| entry.weight(user_id))
@@ -84,7 +84,7 @@ impl Indexes {
         let epoch = AtomicU64::new(0);
         Self(Arc::new(Shared {
             store,
-            models,
+            model,
             memory,
             keeper,
             entries,
@@ -229,9 +229,8 @@ impl Indexes {
         seen: &Seen,
         after: End,
     ) -> Result<(Vec<ChunkRow>, Option<End>), KnowledgeError> {
-        let none = Models::default();
-        let models = if seen.without_vectors { &none } else { &self.0.models };
-        let page = self.read(user_id, self.0.store.chunks_after(user_id, models, after)).await?;
+        let model = self.0.model.as_deref().filter(|_| !seen.without_vectors);
+        let page = self.read(user_id, self.0.store.chunks_after(user_id, model, after)).await?;
         #[cfg(test)]
         for row in &page.0 {
             let bytes = row.terms.len() + row.vector.as_ref().map_or(0, Vec::len);

@@ -28,8 +28,8 @@ use self::writer::Writer;
 use super::mapped::Mapped;
 use super::matrix::Matrix;
 use super::postings::{Part, Postings, place_and_count, posting};
-use super::{MAX_CHUNKS, NO_ROW, Row, UserIndex};
-use crate::store::{Models, Revision};
+use super::{MAX_CHUNKS, NO_ROW, UserIndex};
+use crate::store::Revision;
 use crate::words::{packed, unpacked};
 
 /// Header of an index file.
@@ -37,33 +37,31 @@ use crate::words::{packed, unpacked};
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
     pub(super) user_id: String,
-    /// Models of the vectors in the file.
-    pub(super) models: Models,
+    /// Model of the vectors in the file.
+    pub(super) model: Option<String>,
     /// Revision of the database with exactly the contents of the index.
     pub(super) revision: Revision,
 }
 
 const MAGIC: [u8; 12] = *b"kitbag-index";
 /// Format version, raised with every change of the format. Files of another version are not read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const PREFIX: usize = MAGIC.len() + 2 * size_of::<u32>();
 /// Largest header, in bytes. An index with a longer header has no file.
 const MAX_HEADER: usize = 64 << 10;
 
-/// Number of columns: chunks, postings and two matrices.
-const COLUMNS: usize = CHUNK_COLUMNS + POSTING_COLUMNS + 2 * MATRIX_COLUMNS;
+/// Number of columns: chunks, postings and the matrix.
+const COLUMNS: usize = CHUNK_COLUMNS + POSTING_COLUMNS + MATRIX_COLUMNS;
 const CHUNK_COLUMNS: usize = 4;
 const POSTING_COLUMNS: usize = 3;
 const MATRIX_COLUMNS: usize = 4;
 
-/// Columns with random access: the numbers of both matrices, of which only the nearest rows are read.
-const RANDOM_COLUMNS: [usize; 2] = [COLUMNS - MATRIX_COLUMNS - 1, COLUMNS - 1];
+/// Column with random access: the numbers of the matrix, of which only the nearest rows are read.
+const RANDOM_COLUMN: usize = COLUMNS - 1;
 
-/// Values in the column of vectors: the matrix that has the chunk's row. Rows are in the order of their
-/// chunks.
+/// Values in the column of vectors: whether the chunk has a row. Rows are in the order of their chunks.
 const NO_VECTOR: u8 = 0;
-const OF_CURRENT: u8 = 1;
-const OF_PREVIOUS: u8 = 2;
+const HAS_VECTOR: u8 = 1;
 
 /// Bytes of a file besides the counted parts: header, sizes, gaps.
 const OVERHEAD: usize = 128 << 10;
@@ -78,12 +76,11 @@ pub(super) fn can_be_written(header: &Header, index: &UserIndex) -> bool {
 
 /// Upper bound of the file size of an index, in bytes.
 pub(super) fn max_bytes(index: &UserIndex) -> u64 {
-    let vectors = |matrix: &Matrix| {
-        let row = matrix.width() * 2 + matrix.width().next_multiple_of(64) / 8 + 12;
-        matrix.alive().next_multiple_of(8) * row
-    };
+    let matrix = &index.matrix;
+    let row = matrix.width() * 2 + matrix.width().next_multiple_of(64) / 8 + 12;
+    let vectors = matrix.alive().next_multiple_of(8) * row;
     let chunks = index.len() * BYTES_PER_CHUNK + index.postings.file_bytes();
-    (OVERHEAD + chunks + vectors(&index.matrix) + vectors(&index.previous)) as u64
+    (OVERHEAD + chunks + vectors) as u64
 }
 
 /// Writes the file of an index in small pieces.
@@ -100,12 +97,9 @@ pub(super) fn write<W: Write>(header: &Header, index: &UserIndex, out: W) -> io:
     out.write_all(&header)?;
     write_chunks(index, &order, &mut out)?;
     write_postings(index, &order, &mut out)?;
-    for is_previous in [false, true] {
-        let rows = order.iter().map(|place| index.rows[*place as usize]);
-        let rows = rows.filter(|row| row.number != NO_ROW && row.is_previous == is_previous);
-        let rows: Vec<_> = rows.map(|row| row.number).collect();
-        write_rows(if is_previous { &index.previous } else { &index.matrix }, &rows, &mut out)?;
-    }
+    let rows = order.iter().map(|place| index.rows[*place as usize]);
+    let rows: Vec<_> = rows.filter(|row| *row != NO_ROW).collect();
+    write_rows(&index.matrix, &rows, &mut out)?;
     out.finish()
 }
 
@@ -136,22 +130,14 @@ pub(super) fn spill(index: &mut UserIndex, file: &File) -> io::Result<()> {
     out.numbers(terms.iter().map(|term| term.to_le_bytes()))?;
     out.numbers(ends.iter().map(|end| end.to_le_bytes()))?;
     write_rows(&index.matrix, &index.matrix.recent(), &mut out)?;
-    write_rows(&index.previous, &index.previous.recent(), &mut out)?;
     out.finish()?;
     let mapped = Mapped::new(file)?;
     let columns = columns::<{ COLUMNS - CHUNK_COLUMNS }>(&mapped.bytes(), 0);
-    let [postings, terms, ends, _, sketches, factors, numbers, _, p_sketches, p_factors, p_numbers] =
-        columns.ok_or(io::ErrorKind::InvalidData)?;
+    let [postings, terms, ends, _, sketches, factors, numbers] = columns.ok_or(io::ErrorKind::InvalidData)?;
     mapped.is_used_at_random(&numbers);
-    mapped.is_used_at_random(&p_numbers);
-    let of_matrices = [
-        (&mut index.matrix, Columns { sketches, factors, numbers }),
-        (&mut index.previous, Columns { sketches: p_sketches, factors: p_factors, numbers: p_numbers }),
-    ];
-    for (matrix, part) in of_matrices {
-        if !matrix.recent().is_empty() && !matrix.replace_recent(part) {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
+    let matrix = &mut index.matrix;
+    if !matrix.recent().is_empty() && !matrix.replace_recent(Columns { sketches, factors, numbers }) {
+        return Err(io::ErrorKind::InvalidData.into());
     }
     if !index.postings.replace_recent(Part { terms, ends, postings }) {
         return Err(io::ErrorKind::InvalidData.into());
@@ -199,11 +185,9 @@ fn write_chunks<W: Write>(index: &UserIndex, order: &[u32], out: &mut Writer<W>)
     out.numbers(chunks().map(|(place, _)| index.ids[place].to_le_bytes()))?;
     out.numbers(chunks().map(|(_, chunk)| index.document_at(chunk.document).to_le_bytes()))?;
     out.numbers(chunks().map(|(_, chunk)| packed(chunk.analyzer, chunk.length)))?;
-    out.numbers(chunks().map(|(place, _)| match index.rows[place] {
-        Row { number: NO_ROW, .. } => [NO_VECTOR],
-        Row { is_previous: false, .. } => [OF_CURRENT],
-        Row { is_previous: true, .. } => [OF_PREVIOUS],
-    }))
+    out.numbers(
+        chunks().map(|(place, _)| if index.rows[place] == NO_ROW { [NO_VECTOR] } else { [HAS_VECTOR] }),
+    )
 }
 
 /// Writes three columns: all postings, grouped by term; the terms, ascending; the cumulative number of
@@ -253,41 +237,31 @@ fn read(file: &Bytes, is_used_at_random: &dyn Fn(&Bytes)) -> Option<(Header, Use
     let (prefix, rest) = file.split_first_chunk::<PREFIX>()?;
     let header = rest.get(..header_size(prefix)?)?;
     let columns = columns::<COLUMNS>(file, PREFIX + header.len())?;
-    for column in RANDOM_COLUMNS {
-        is_used_at_random(&columns[column]);
-    }
+    is_used_at_random(&columns[RANDOM_COLUMN]);
     Some((serde_json::from_slice(header).ok()?, read_columns(columns)?))
 }
 
 fn read_columns(columns: [Bytes; COLUMNS]) -> Option<UserIndex> {
     let [ids, documents, words, vectors, columns @ ..] = columns;
-    let [postings, terms, ends, width, sketches, factors, rows, columns @ ..] = columns;
-    let [previous_width, previous_sketches, previous_factors, previous_numbers] = columns;
+    let [postings, terms, ends, width, sketches, factors, rows] = columns;
     let mut index = read_chunks(numbers(&ids)?, numbers(&documents)?, numbers(&words)?)?;
     index.postings = Postings::of_part(Part { terms, ends, postings })?;
     if vectors.len() != index.chunks.len() {
         return None;
     }
-    let mut owners = [Vec::new(), Vec::new()];
+    let mut owners = Vec::new();
     for ((place, row), vector) in (0_u32..).zip(&mut index.rows).zip(&vectors) {
-        let is_previous = match *vector {
+        match *vector {
             NO_VECTOR => continue,
-            OF_CURRENT => false,
-            OF_PREVIOUS => true,
+            HAS_VECTOR => {}
             _ => return None,
-        };
-        let owners = &mut owners[usize::from(is_previous)];
-        *row = Row { number: u32::try_from(owners.len()).ok()?, is_previous };
+        }
+        *row = u32::try_from(owners.len()).ok()?;
         owners.push(place);
     }
-    let matrix = |width: &Bytes, part, owners| {
-        let [width] = numbers(width)? else { return None };
-        Matrix::of_part(usize::try_from(u64::from_le_bytes(*width)).ok()?, part, owners)
-    };
-    let [owners, owners_of_previous] = owners;
-    index.matrix = matrix(&width, Columns { sketches, factors, numbers: rows }, owners)?;
-    let part = Columns { sketches: previous_sketches, factors: previous_factors, numbers: previous_numbers };
-    index.previous = matrix(&previous_width, part, owners_of_previous)?;
+    let [width] = numbers(&width)? else { return None };
+    let width = usize::try_from(u64::from_le_bytes(*width)).ok()?;
+    index.matrix = Matrix::of_part(width, Columns { sketches, factors, numbers: rows }, owners)?;
     Some(index)
 }
 

@@ -26,7 +26,7 @@ use super::UserIndex;
 use super::cache::CachedIndex;
 use super::file::{self, Header};
 use super::files::Files;
-use crate::store::{Models, Revision, Store};
+use crate::store::{Revision, Store};
 
 /// Settings of index files in the data directory: the first search of a user reads one instead of loading the
 /// whole index from the database. The files may be deleted at any time.
@@ -53,7 +53,7 @@ pub(crate) struct Keeper(Arc<IndexParts>);
 
 struct IndexParts {
     store: Store,
-    models: Models,
+    model: Option<String>,
     settings: SearchFiles,
     files: Files,
     disk: Disk,
@@ -134,7 +134,7 @@ impl Keeper {
     /// used. `memory` is the memory limit of all indexes, in bytes.
     pub(crate) async fn open(
         store: Store,
-        models: Models,
+        model: Option<String>,
         settings: SearchFiles,
         memory: usize,
         disk: Disk,
@@ -148,7 +148,8 @@ impl Keeper {
         let tidied = match found {
             Ok((history, headers)) => {
                 let is_same = history.is_some() && history == start.before.line();
-                let kept = if is_same { current(&headers, &models, &start.revisions) } else { Vec::new() };
+                let kept =
+                    if is_same { current(&headers, model.as_deref(), &start.revisions) } else { Vec::new() };
                 on_disk(&files, move |files| files.retain(&kept).and_then(|()| files.set_history(&now))).await
             }
             Err(error) => Err(error),
@@ -159,7 +160,7 @@ impl Keeper {
         }
         let folder = Mutex::new(Opened { timeline: start.now.timeline, epoch: 0 });
         let writing = Semaphore::new(1);
-        let kept = Arc::new(IndexParts { store, models, settings, files, disk, folder, writing });
+        let kept = Arc::new(IndexParts { store, model, settings, files, disk, folder, writing });
         let weak = Arc::downgrade(&kept);
         tokio::spawn(async move {
             loop {
@@ -180,9 +181,10 @@ impl Keeper {
         now: Revision,
     ) -> Option<(UserIndex, Revision)> {
         drop(self.settled(epoch).await?);
-        let (user, models) = (user_id.to_owned(), self.0.models.clone());
+        let user = user_id.to_owned();
+        let model = self.0.model.clone();
         let files = self.0.files.clone();
-        match off_thread(move || load(&files, &user, &models, now)).await {
+        match off_thread(move || load(&files, &user, model.as_deref(), now)).await {
             Ok(loaded) => loaded,
             Err(error) => {
                 warn!(user.id = %user_id, %error, "the file of a search index cannot be used, and is deleted");
@@ -224,7 +226,7 @@ impl Keeper {
     /// Writes the file of a user's index, which was loaded in this epoch, on a low-priority thread. Returns
     /// whether the file is in place.
     pub(super) async fn put(&self, user_id: &str, epoch: u64, revision: Revision, index: UserIndex) -> bool {
-        let header = Header { user_id: user_id.to_owned(), models: self.0.models.clone(), revision };
+        let header = Header { user_id: user_id.to_owned(), model: self.0.model.clone(), revision };
         let size = file::max_bytes(&index);
         let Ok(_room) = self.0.disk.reserve(size) else {
             debug!("no file of a search index is written: the disk is nearly full");
@@ -289,7 +291,7 @@ impl Keeper {
             let headers = on_disk(&self.0.files, Files::headers).await?;
             let users: Vec<_> = users_of(&headers).collect();
             let revisions = self.0.store.revisions(&users).await?;
-            let kept = current(&headers, &self.0.models, &revisions);
+            let kept = current(&headers, self.0.model.as_deref(), &revisions);
             let mut others: Vec<_> = headers.into_iter().map(|(name, _)| name).collect();
             others.retain(|name| !kept.contains(name));
             on_disk(&self.0.files, move |files| files.remove(&others)).await?;

@@ -39,10 +39,6 @@ const SHARE: usize = 1024;
 /// Smallest number of estimates per thread.
 const ESTIMATES: usize = 16_384;
 
-/// Fewest rows for statistics of products, and size of the sample.
-const MIN_SPREAD: usize = 32;
-const SAMPLE: usize = 4096;
-
 impl Matrix {
     /// Adds a vector. Returns its row; `None` if its size differs from that of the others.
     pub(super) fn put(&mut self, owner: ChunkNumber, vector: &[u8]) -> Option<u32> {
@@ -114,11 +110,6 @@ impl Matrix {
         self.owners.len() - self.dead
     }
 
-    /// Whether there are rows, but none with an owner.
-    pub(super) fn is_dead(&self) -> bool {
-        self.dead > 0 && self.alive() == 0
-    }
-
     /// Memory without mapped files, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.recent_bytes() + self.owners.capacity() * size_of::<ChunkNumber>()
@@ -183,39 +174,6 @@ impl Matrix {
         let mut products: Vec<_> = rows.map(|row| (row, 0.0)).collect();
         self.rows.multiply(&Probe::new(vector), &mut products);
         products.into_iter().map(|(_, product)| product).collect()
-    }
-
-    /// Distribution of the products of all rows with a vector, from a sample; `None` for fewer than
-    /// [`MIN_SPREAD`] rows.
-    pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
-        if self.alive() < MIN_SPREAD || vector.len() != self.rows.width() {
-            return None;
-        }
-        let alive = (0_u32..).zip(&self.owners).filter(|(_, owner)| **owner != NOBODY);
-        let sample = alive.step_by(self.alive().div_ceil(SAMPLE)).map(|(row, _)| row);
-        let sample = self.products_of(sample, vector.to_vec());
-        let products = || sample.iter().map(|product| f64::from(*product));
-        #[expect(clippy::cast_precision_loss, reason = "there are no more than 2^24")]
-        let count = sample.len() as f64;
-        let mean = products().sum::<f64>() / count;
-        let variance = products().map(|product| (product - mean).powi(2)).sum::<f64>() / count;
-        // Identical products have no usable distribution.
-        (variance > 0.0).then(|| Spread { mean, deviation: variance.sqrt() })
-    }
-}
-
-/// Mean and standard deviation.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
-    mean: f64,
-    deviation: f64,
-}
-
-impl Spread {
-    /// Maps a product from this distribution to another one.
-    #[expect(clippy::cast_possible_truncation, reason = "as precise as products")]
-    pub(super) fn mapped(self, product: f32, other: Self) -> f32 {
-        (other.mean + (f64::from(product) - self.mean) / self.deviation * other.deviation) as f32
     }
 }
 

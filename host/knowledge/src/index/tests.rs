@@ -4,7 +4,7 @@ use crate::words::{Language, of_query};
 pub(crate) fn row(id: i64, document: i64, text: &str, vector: Option<[f32; 2]>) -> ChunkRow {
     let bytes = |vector: [f32; 2]| vector.into_iter().flat_map(f32::to_le_bytes).collect();
     let terms = words::count(Language::English, "", text);
-    ChunkRow { id, document, terms, vector: vector.map(bytes), is_previous: false }
+    ChunkRow { id, document, terms, vector: vector.map(bytes) }
 }
 
 pub(super) fn german(id: i64, text: &str) -> ChunkRow {
@@ -19,7 +19,7 @@ pub(super) fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
 }
 
 pub(super) fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
-    let cosines = index.cosines(&[1.0, 0.0], None, None, usize::MAX);
+    let cosines = index.cosines(&[1.0, 0.0], None, usize::MAX);
     let all = cosines.nearest.into_iter().chain(cosines.others);
     all.map(|(place, cosine)| (index.id_at(place), cosine)).collect()
 }
@@ -77,7 +77,7 @@ fn vectors_of_another_size_are_left_out() {
     index.put(&ChunkRow { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
 
     assert_eq!(nearest(&index), [(1, 1.0)]);
-    assert_eq!(index.cosines(&[1.0], None, None, 1).nearest, []);
+    assert_eq!(index.cosines(&[1.0], None, 1).nearest, []);
     assert_eq!(having(&index, "wing").len(), 2);
 }
 
@@ -122,8 +122,8 @@ fn the_nearest_of_many_are_exact_and_only_those_that_count_are_compared() {
         index.put(&row(document, document, "wing", Some(vector(id)))).expect("there is room");
     }
 
-    let all = index.cosines(&vector(20_000), None, None, usize::MAX);
-    let even = index.cosines(&vector(20_000), None, Some(&(0..COUNT.into()).step_by(2).collect()), 1_000);
+    let all = index.cosines(&vector(20_000), None, usize::MAX);
+    let even = index.cosines(&vector(20_000), Some(&(0..COUNT.into()).step_by(2).collect()), 1_000);
 
     assert_eq!(all.nearest.len() + all.others.len(), usize::from(COUNT));
     assert!(all.nearest.len() >= 8_192, "{}", all.nearest.len());
@@ -187,46 +187,4 @@ fn chunks_that_are_older_than_analyzers_are_found_as_they_were() {
         })
         .collect();
     assert_eq!(found, [vec![1], vec![2], vec![1]]);
-}
-
-#[test]
-fn a_vector_of_the_previous_model_goes_when_the_current_one_has_read_the_chunk() {
-    let mut index = UserIndex::default();
-    let of_previous = |id, vector| ChunkRow { is_previous: true, ..row(id, id, "wing", Some(vector)) };
-    index.put(&of_previous(1, [1.0, 0.0])).expect("there is room");
-    index.put(&of_previous(2, [0.0, 1.0])).expect("there is room");
-    let found = |index: &UserIndex, previous: Option<&[f32]>| -> Vec<_> {
-        let cosines = index.cosines(&[1.0, 0.0], previous, None, 1);
-        cosines.nearest.into_iter().map(|(place, cosine)| (place, cosine.round())).collect()
-    };
-    assert_eq!(found(&index, None), []);
-    assert_eq!(found(&index, Some(&[0.0, 1.0])), [(0, 0.0), (1, 1.0)]);
-
-    index.put(&row(2, 2, "wing", Some([1.0, 0.0]))).expect("there is room");
-    assert!(index.has_previous());
-    assert_eq!(found(&index, None), [(1, 1.0)]);
-
-    index.put(&row(1, 1, "wing", Some([1.0, 0.0]))).expect("there is room");
-    assert!(!index.has_previous());
-    assert_eq!(found(&index, None), [(1, 1.0), (0, 1.0)]);
-}
-
-#[test]
-fn cosines_of_the_previous_model_count_as_much_as_those_of_a_model_that_spreads_them_otherwise() {
-    let mut index = UserIndex::default();
-    for id in 0..64_u16 {
-        let nearness = f32::from(id) / 64.0;
-        let is_previous = id % 2 == 1;
-        // The cosines of some models are all above 0.7.
-        let cosine = if is_previous { 0.8 + nearness / 10.0 } else { nearness / 2.0 };
-        let vector = [cosine, (1.0 - cosine * cosine).sqrt()];
-        let row = row(i64::from(id), i64::from(id), "wing", Some(vector));
-        index.put(&ChunkRow { is_previous, ..row }).expect("there is room");
-    }
-
-    let mut cosines = index.cosines(&[1.0, 0.0], Some(&[1.0, 0.0]), None, 1).nearest;
-    cosines.sort_unstable_by(|one, other| other.1.total_cmp(&one.1));
-
-    let nearest: Vec<_> = cosines.iter().take(8).map(|(place, _)| *place).collect();
-    assert!(nearest.iter().all(|place| *place >= 54), "{nearest:?}");
 }

@@ -5,7 +5,6 @@ mod library;
 mod memory;
 mod operators;
 mod partial;
-mod previous;
 mod starved;
 
 use kitbag_database::sql;
@@ -250,7 +249,7 @@ async fn vectors_of_another_model_are_not_compared() {
         .query("ana", "cat".to_owned())
         .await
         .expect("it runs");
-    assert_eq!(entry.read().cosines(&vector, None, None, 10).nearest, []);
+    assert_eq!(entry.read().cosines(&vector, None, 10).nearest, []);
     assert_eq!(titles(&library.found("ana", &query("cat")).await), ["Pets"]);
 }
 

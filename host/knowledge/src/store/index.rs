@@ -33,19 +33,8 @@ pub(crate) struct ChunkRow {
     pub(crate) document: i64,
     /// Counted words; see `words::count`.
     pub(crate) terms: Vec<u8>,
-    /// Vector as little-endian 32-bit floats; `None` until the current or the previous model has embedded the
-    /// chunk.
+    /// Vector as little-endian 32-bit floats; `None` until the current model has embedded the chunk.
     pub(crate) vector: Option<Vec<u8>>,
-    /// Whether the vector is from the previous model.
-    pub(crate) is_previous: bool,
-}
-
-/// Names of the models whose vectors are used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Models {
-    pub(crate) current: Option<String>,
-    /// Model whose vectors are used until the current model has embedded every chunk.
-    pub(crate) previous: Option<String>,
 }
 
 impl Store {
@@ -59,34 +48,26 @@ impl Store {
         Ok(found.map(|(revision, removals)| Revision { revision, removals }).unwrap_or_default())
     }
 
-    /// Next page of the user's chunks in order of revision, with vectors of these models, and the end of the
-    /// page; `None` if there are no more chunks.
+    /// Next page of the user's chunks in order of revision, with vectors of this model, and the end of the page; `None` if there are no more chunks.
     pub(crate) async fn chunks_after(
         &self,
         user_id: &str,
-        models: &Models,
+        model: Option<&str>,
         after: End,
     ) -> kitbag_database::Result<(Vec<ChunkRow>, Option<End>)> {
-        type Columns = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>, bool);
+        type Columns = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>);
         let rows: Vec<Columns> = sql("SELECT id, revision, document, terms,
-                 CASE WHEN model = $2 OR model = $3 THEN vector END, model IS NOT DISTINCT FROM $3 FROM chunks
-             WHERE user_id = $1 AND (revision, id) > ($4, $5) ORDER BY revision, id LIMIT $6")
+                 CASE WHEN model = $2 THEN vector END FROM chunks
+             WHERE user_id = $1 AND (revision, id) > ($3, $4) ORDER BY revision, id LIMIT $5")
         .bind(user_id)
-        .bind(&models.current)
-        .bind(&models.previous)
+        .bind(model)
         .bind(after.0)
         .bind(after.1)
         .bind(as_i64(MAX_ROWS))
         .fetch_all(self.0.readers())
         .await?;
         let end = rows.last().map(|(id, revision, ..)| (*revision, *id));
-        let row = |(id, _, document, terms, vector, is_previous)| ChunkRow {
-            id,
-            document,
-            terms,
-            vector,
-            is_previous,
-        };
+        let row = |(id, _, document, terms, vector)| ChunkRow { id, document, terms, vector };
         Ok((rows.into_iter().map(row).collect(), end))
     }
 

@@ -22,8 +22,7 @@ use crate::cli::terminal::{note, say, stderr_is_terminal};
 known hashes before it is used. Fetching again does nothing. `kitbag model list` shows all names.
 
 A server uses the default model if it is there, and another one if its setting model has its name. After a change of model, \
-all documents are embedded again in the background, and search goes on with the vectors of the old model meanwhile: keep it \
-in DATA/models until that is done.
+all documents are embedded again in the background; until a document was, its words find it.
 
 Examples:
   kitbag model fetch

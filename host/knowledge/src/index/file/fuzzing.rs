@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::writer::Seal;
 use super::{Header, PREFIX, UserIndex, encoded, read, write};
-use crate::store::{Models, Revision};
+use crate::store::Revision;
 
 /// Reads a file with these columns and sizes, a valid header and a valid seal. Returns what follows the
 /// header when the index is written again.
@@ -30,9 +30,8 @@ fn unsealed(bytes: &[u8]) -> Option<(Header, UserIndex)> {
 
 /// Prefix and header of a file.
 fn begin() -> Vec<u8> {
-    let models = Models { current: Some("current".to_owned()), previous: None };
-    let header =
-        Header { user_id: "ana".to_owned(), models, revision: Revision { revision: 7, removals: 2 } };
+    let model = Some("current".to_owned());
+    let header = Header { user_id: "ana".to_owned(), model, revision: Revision { revision: 7, removals: 2 } };
     let mut file = write(&header, &UserIndex::default(), Vec::new()).expect("the header is short");
     file.truncate(PREFIX + encoded(&header).len());
     file

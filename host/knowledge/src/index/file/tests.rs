@@ -9,7 +9,7 @@ use crate::words::{Analyzer, of_query};
 
 const WORDS: [&str; 6] = ["wing", "flow", "heat", "cat", "Garten", "nosuchword"];
 
-/// Index with chunks of each kind: with vectors of both models and without, in two languages, of one document
+/// Index with chunks of each kind: with vectors and without, in two languages, of one document
 /// and of several.
 fn index(count: u16) -> UserIndex {
     (0..count).fold(UserIndex::default(), with_chunk)
@@ -21,7 +21,6 @@ fn with_chunk(mut index: UserIndex, n: u16) -> UserIndex {
     let chunk = match n % 5 {
         0 => ChunkRow { document: id / 3, ..german(id, "der Garten") },
         1 => row(id, id / 3, text, None),
-        2 => ChunkRow { is_previous: true, ..row(id, id / 3, text, Some(vector)) },
         _ => row(id, id / 3, text, Some(vector)),
     };
     index.put(&chunk).expect("there is room");
@@ -29,8 +28,8 @@ fn with_chunk(mut index: UserIndex, n: u16) -> UserIndex {
 }
 
 fn header() -> Header {
-    let models = Models { current: Some("current".to_owned()), previous: None };
-    Header { user_id: "ana".to_owned(), models, revision: Revision { revision: 7, removals: 2 } }
+    let model = Some("current".to_owned());
+    Header { user_id: "ana".to_owned(), model, revision: Revision { revision: 7, removals: 2 } }
 }
 
 fn file(index: &UserIndex) -> Vec<u8> {
@@ -57,9 +56,8 @@ fn spilled(mut index: UserIndex) -> UserIndex {
     index
 }
 
-/// Search results of an index: chunks by word, sorted by id; cosines by the current model; number of nearest
-/// chunks with both models; vectors of the chunks by the current model, and their cosines by id.
-type Seen = (Vec<Vec<(i64, u8)>>, Vec<(i64, f32)>, usize, Vec<Vec<f32>>, Option<Vec<f32>>);
+/// Search results of an index: chunks by word, sorted by id; cosines; vectors of the chunks, and their cosines by id.
+type Seen = (Vec<Vec<(i64, u8)>>, Vec<(i64, f32)>, Vec<Vec<f32>>, Option<Vec<f32>>);
 
 fn seen(index: &UserIndex) -> Seen {
     let sorted = |mut found: Vec<(i64, u8)>| {
@@ -70,11 +68,10 @@ fn seen(index: &UserIndex) -> Seen {
     let words = words.map(|word| sorted(having(index, word))).collect();
     let mut vectors = nearest(index);
     vectors.sort_by_key(|(id, _)| *id);
-    let previous = index.cosines(&[1.0, 0.0], Some(&[0.0, 1.0]), None, 1).nearest.len();
     let ids = || vectors.iter().map(|(id, _)| *id);
     let read = ids().filter_map(|id| index.vector(id)).collect();
     let cosines = index.cosines_of(ids(), vec![1.0, 0.0]);
-    (words, vectors, previous, read, cosines)
+    (words, vectors, read, cosines)
 }
 
 /// Uses an index in every way that the program does.
@@ -86,7 +83,7 @@ fn use_in_every_way(mut index: UserIndex) {
         index.having_all(&words);
     }
     let some = index.all_documents().take(2).collect();
-    index.cosines(&[1.0, 0.0], Some(&[0.0, 1.0]), Some(&some), 1);
+    index.cosines(&[1.0, 0.0], Some(&some), 1);
     index.put(&row(2, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.put(&row(-1, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.retain(&HashSet::from([-1, 1, 4]));
@@ -114,7 +111,6 @@ fn an_index_that_was_read_is_the_one_that_was_written() {
     assert_eq!(seen(&read), seen(&written));
     assert_eq!((read.len(), read.places()), (3_000, 3_000));
     assert_eq!((read.documents(), read.words()), (written.documents(), written.words()));
-    assert_eq!(read.has_previous(), written.has_previous());
     assert_eq!(read.analyzer_of(1), written.analyzer_of(1));
     assert_eq!(read.recent_bytes(), 0, "what is large stays in the file");
     assert!(read.bytes() < written.bytes() / 2);
@@ -133,7 +129,7 @@ fn what_is_dead_is_not_written() {
     assert_eq!(seen(&read), seen(&worn));
     assert_eq!((read.len(), read.places()), (worn.len(), worn.len()));
     assert_eq!(read.document_places(), worn.documents());
-    assert_eq!(read.matrix.dead() + read.previous.dead(), 0);
+    assert_eq!(read.matrix.dead(), 0);
     assert_eq!(file(&read), bytes, "it is as if nothing else had ever been there");
 }
 

@@ -3,7 +3,7 @@ use crate::store::tests::store;
 
 async fn keeper(store: Store, data: &Path, disk: Disk) -> Keeper {
     let settings = SearchFiles { data: data.to_owned(), min_chunks: 3, interval: Duration::from_mins(10) };
-    let opened = Keeper::open(store, Models::default(), settings, 1 << 20, disk).await;
+    let opened = Keeper::open(store, None, settings, 1 << 20, disk).await;
     opened.expect("the database works").expect("the folder can be made")
 }
 
@@ -39,7 +39,7 @@ async fn a_folder_that_cannot_be_used_keeps_nobody_from_searching() {
     std::fs::write(data.path().join("search"), "no folder").expect("it is ours");
     let settings = SearchFiles::of(data.path());
 
-    let opened = Keeper::open(store.clone(), Models::default(), settings, 1 << 20, Disk::unwatched()).await;
+    let opened = Keeper::open(store.clone(), None, settings, 1 << 20, Disk::unwatched()).await;
 
     assert!(opened.expect("the database works").is_none());
     let history = store.history().await.expect("the database works");

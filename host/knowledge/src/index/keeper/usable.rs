@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::index::UserIndex;
 use crate::index::file::{self, Header};
 use crate::index::files::Files;
-use crate::store::{Models, Revision};
+use crate::store::Revision;
 
 /// Reason why a file is deleted instead of used.
 #[derive(Debug, Error)]
@@ -17,7 +17,7 @@ pub(super) enum Unusable {
     Unreadable(#[from] io::Error),
     #[error("it is cut off, changed or of another version")]
     Damaged,
-    #[error("it is of another user, of other models or of another history")]
+    #[error("it is of another user, of another model or of another history")]
     Foreign,
 }
 
@@ -25,31 +25,31 @@ pub(super) enum Unusable {
 pub(super) fn load(
     files: &Files,
     user_id: &str,
-    models: &Models,
+    model: Option<&str>,
     now: Revision,
 ) -> Result<Option<(UserIndex, Revision)>, Unusable> {
     let Some(file) = files.open(user_id)? else { return Ok(None) };
     let (header, index) = file::open(&file)?.ok_or(Unusable::Damaged)?;
     let revision = header.revision;
     let is_past = revision == now || (revision.revision < now.revision && revision.removals <= now.removals);
-    if header.user_id != user_id || header.models != *models || !is_past {
+    if header.user_id != user_id || header.model.as_deref() != model || !is_past {
         return Err(Unusable::Foreign);
     }
     Ok(Some((index, revision)))
 }
 
-/// Names of usable files: vectors of the same models, and nothing that the database lacks.
+/// Names of usable files: vectors of the same model, and nothing that the database lacks.
 pub(super) fn current(
     headers: &[(String, Option<Header>)],
-    models: &Models,
+    model: Option<&str>,
     revisions: &HashMap<String, Revision>,
 ) -> Vec<String> {
     let is_current = |(name, header): &&(String, Option<Header>)| {
-        let Some(Header { user_id, models: of_file, revision }) = header else { return false };
+        let Some(Header { user_id, model: of_file, revision }) = header else { return false };
         let is_past = revisions
             .get(user_id)
             .is_some_and(|now| revision.revision <= now.revision && revision.removals == now.removals);
-        is_past && of_file == models && *name == Files::name_of(user_id)
+        is_past && of_file.as_deref() == model && *name == Files::name_of(user_id)
     };
     headers.iter().filter(is_current).map(|(name, _)| name.clone()).collect()
 }

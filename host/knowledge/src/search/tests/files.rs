@@ -214,7 +214,7 @@ async fn vectors_of_another_model_are_in_no_file_that_is_used() {
     }
     let vector = embedder.query("ana", "cat".to_owned()).await.expect("it runs");
     let entry = library.search().indexes.fresh("ana").await.expect("an index");
-    assert_eq!(entry.read().cosines(&vector, None, None, 1).nearest.len(), 20);
+    assert_eq!(entry.read().cosines(&vector, None, 1).nearest.len(), 20);
 }
 
 #[tokio::test]

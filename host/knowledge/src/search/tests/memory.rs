@@ -119,7 +119,7 @@ async fn without_files_what_does_not_fit_the_memory_is_found_by_words_and_then_n
 
     library = library.restarted(Some(tiny_embedder().await), needed - 4096).await;
     let entry = library.search().indexes.fresh("ana").await.expect("the words fit");
-    assert!(entry.read().cosines(&[0.25; 16], None, None, 10).nearest.is_empty());
+    assert!(entry.read().cosines(&[0.25; 16], None, 10).nearest.is_empty());
     assert_eq!(library.find("ana", "wing").await.len(), 10);
 
     library = library.restarted(Some(tiny_embedder().await), needed / 4).await;
