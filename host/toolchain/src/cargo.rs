@@ -9,7 +9,7 @@ use std::{env, io};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-use super::recipe::Recipe;
+use super::recipe::{Recipe, TARGET};
 use super::{BuildOptions, Step, ToolchainError};
 
 /// Interval of progress lines while cargo prints nothing.
@@ -29,19 +29,17 @@ pub(super) async fn compile(
     target_directory: &Path,
     progress: &impl Fn(&str),
 ) -> Result<HashMap<PathBuf, PathBuf>, ToolchainError> {
-    let failed_to_run =
-        |reason| ToolchainError::Run { step: Step::Compile, program: recipe.cargo.clone(), reason };
+    let failed_to_run = |reason| ToolchainError::Run { step: Step::Compile, program: "cargo".into(), reason };
 
     let mut command = recipe.cargo(root);
     command
         .args(["build", "--release", "--lib", "--color=never", "--message-format=json-render-diagnostics"])
-        .args(["--target", recipe.target])
-        .args(recipe.arguments)
+        .args(["--target", TARGET])
         .arg("--target-dir")
         .arg(target_directory)
         .args(packages.iter().flat_map(|package| ["--package", package]))
         .args(options.features.iter().flat_map(|feature| ["--features", feature]))
-        .envs([rustflags(recipe, stack_bytes)])
+        .env("CARGO_BUILD_RUSTFLAGS", rustflags(stack_bytes))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed_to_run)?;
@@ -68,21 +66,12 @@ pub(super) async fn compile(
     Ok(modules(&messages))
 }
 
-/// Returns the environment variable with rustc's flags, and its value: the inherited flags, the recipe's
-/// flags and the stack size. Cargo adds them to the flags of the workspace's configuration under the same
-/// key. It uses the flags of one key only, and prefers those for a target: without flags of a recipe, an
-/// author's flags override the stack size.
-fn rustflags(recipe: &Recipe, stack_bytes: u32) -> (String, String) {
-    let variable = if recipe.rustflags.is_empty() {
-        "CARGO_BUILD_RUSTFLAGS".to_owned()
-    } else {
-        format!("CARGO_TARGET_{}_RUSTFLAGS", recipe.target.to_uppercase().replace('-', "_"))
-    };
-    let inherited = env::var(&variable).ok();
-    let stack = format!("-Clink-arg=-zstack-size={stack_bytes}");
-    let flags = inherited.iter().chain(&recipe.rustflags).chain([&stack]);
-    let flags = flags.map(String::as_str).collect::<Vec<_>>().join(" ");
-    (variable, flags)
+/// Returns rustc's flags: the inherited ones and the stack size. Cargo adds them to the flags of the workspace's
+/// configuration under the same key. It uses the flags of one key only, and prefers those for a target: an author's
+/// flags for the target override the stack size.
+fn rustflags(stack_bytes: u32) -> String {
+    let inherited = env::var("CARGO_BUILD_RUSTFLAGS").unwrap_or_default();
+    format!("{inherited} -Clink-arg=-zstack-size={stack_bytes}").trim_start().to_owned()
 }
 
 /// Forwards cargo's status lines as they arrive. Returns all other lines: the compiler's diagnostics.

@@ -1,25 +1,17 @@
 //! Builds components from toolkit sources: TypeScript with the builder of its SDK, Rust with a WebAssembly
 //! compiler that is installed on the machine.
 //!
-//! For Rust, three compilers are tried in this order:
-//!
-//! 1. rustup's target `wasm32-wasip2`: cargo's output is the component;
-//! 2. rustup's target `wasm32-wasip1`: cargo's output is a core module, which is converted to a component;
-//! 3. Debian's compiler and its sources of the standard library (`rustc-web`, `cargo-web`,
-//!    `rust-web-src`, `wasi-libc`): as 2, and the standard library is compiled first, once.
+//! Rust is compiled for rustup's target `wasm32-wasip2`, of which cargo's output is the component.
 //!
 //! Compiler output goes to `target-guests` at the root of the crate's workspace unless
 //! [`BuildOptions`] says otherwise. It is separate from `target` because a build for WebAssembly
-//! would otherwise wait for every other cargo in that workspace, and because the standard library
-//! in it then survives a `cargo clean`. Components are written to its folder `components`, one per
+//! would otherwise wait for every other cargo in that workspace. Components are written to its folder `components`, one per
 //! package: `target-guests/components/PACKAGE.wasm`.
 //!
 //! Invariant: nothing here validates the toolkit. The deploy does.
 
 mod cargo;
 mod component;
-mod debian;
-mod linker;
 pub mod openapi;
 mod package;
 mod recipe;
@@ -34,7 +26,7 @@ use std::{fmt, io};
 pub use self::typescript::{BuiltToolkit, build_typescript, is_typescript, serve_typescript};
 
 use self::package::{Package, Workspace};
-use self::recipe::Recipe;
+use self::recipe::{Recipe, TARGET};
 
 /// Folder for WebAssembly compiler output, at a workspace's root.
 pub const TARGET_DIRECTORY: &str = "target-guests";
@@ -121,7 +113,7 @@ pub async fn build_modules(
     progress: impl Fn(&str),
 ) -> Result<Vec<PathBuf>, ToolchainError> {
     let mut recipe = recipe::find(root).await?;
-    recipe.environment.extend(SIZE_PROFILE.map(|(variable, value)| (variable, value.into())));
+    recipe.environment = &SIZE_PROFILE;
     let workspace = package::read(root, &recipe).await?;
     let packages: Vec<_> =
         packages.iter().map(|name| workspace.package_named(name)).collect::<Result<_, _>>()?;
@@ -171,21 +163,11 @@ pub enum ToolchainError {
         /// Problem with the settings.
         reason: String,
     },
-    /// None of the three compilers is installed; the text says what to install.
-    #[error("no compiler for WebAssembly was found: {install}")]
-    NoCompiler {
-        /// Commands that install a compiler.
-        install: String,
-    },
-    /// The compiler is installed, but no linker.
+    /// The target is not installed.
     #[error(
-        "no linker for WebAssembly was found: run apt-get install -y --no-install-recommends {package}, \
-         or install Rust with rustup, which brings one"
+        "no compiler for WebAssembly was found: install Rust with rustup, and run rustup target add wasm32-wasip2"
     )]
-    NoLinker {
-        /// The Debian package to install.
-        package: &'static str,
-    },
+    NoCompiler,
     /// A program could not be started or read.
     #[error("{step} failed: could not run {}: {reason}", program.display())]
     Run {
@@ -232,14 +214,6 @@ pub enum ToolchainError {
         /// Problem with the output.
         reason: String,
     },
-    /// The core module could not be converted to a component.
-    #[error("{} failed for {package}: {reason}", Step::Component)]
-    Component {
-        /// Name of the package.
-        package: String,
-        /// Error of the encoder, with its causes.
-        reason: String,
-    },
     /// A file could not be read or written.
     #[error("could not access {}: {reason}", path.display())]
     File {
@@ -257,7 +231,7 @@ pub enum Step {
     Manifest,
     /// Compiling to WebAssembly.
     Compile,
-    /// Converting a core module to a component.
+    /// Making a component of a bundle of TypeScript.
     Component,
     /// Generating tools from an OpenAPI document.
     OpenApi,
@@ -285,7 +259,7 @@ async fn build(
 
     let mut built = Vec::with_capacity(packages.len());
     for (package, module) in packages.iter().zip(modules) {
-        let component = component::make(&package.name, &module, &target_directory).await?;
+        let component = component::place(&package.name, &module, &target_directory).await?;
         progress(&format!("Built {} ({} KiB)", component.path.display(), component.bytes.len() / 1024));
         built.push(component);
     }
@@ -309,7 +283,7 @@ async fn compile(
     let target_directory =
         options.target_directory.clone().unwrap_or_else(|| workspace.root.join(TARGET_DIRECTORY));
 
-    progress(&format!("Building with {}", recipe.summary));
+    progress(&format!("Building with the installed target {TARGET}"));
     let mut modules = HashMap::new();
     for (stack_bytes, names) in by_stack {
         let root = &workspace.root;

@@ -62,7 +62,7 @@ pub(super) async fn read(directory: &Path, recipe: &Recipe) -> Result<Workspace,
 
     let output = command.output().await.map_err(|reason| ToolchainError::Run {
         step: Step::Manifest,
-        program: recipe.cargo.clone(),
+        program: "cargo".into(),
         reason,
     })?;
     if !output.status.success() {

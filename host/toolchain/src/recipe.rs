@@ -1,80 +1,50 @@
 //! Finds an installed compiler for WebAssembly.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::process::Command;
 
-use super::{ToolchainError, debian};
+use super::ToolchainError;
+
+/// Target of rustup that is compiled for.
+pub(super) const TARGET: &str = "wasm32-wasip2";
 
 /// Time limit for `rustc` to print its sysroot; a slower compiler is ignored. Rustup's proxy for `rustc` may
 /// try to download a toolchain first.
 const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Instructions to compile for WebAssembly with one compiler.
+/// Instructions to compile for WebAssembly.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// Path of cargo.
-    pub(super) cargo: PathBuf,
-    /// Value of `--target`.
-    pub(super) target: &'static str,
-    /// Additional arguments.
-    pub(super) arguments: &'static [&'static str],
     /// Additional environment variables.
-    pub(super) environment: Vec<(&'static str, OsString)>,
-    /// Additional flags for rustc.
-    pub(super) rustflags: Vec<String>,
-    /// Environment variables to remove.
-    pub(super) removed_variables: &'static [&'static str],
-    /// Description, shown after "Building with".
-    pub(super) summary: String,
+    pub(super) environment: &'static [(&'static str, &'static str)],
 }
 
 impl Recipe {
-    fn of_installed_target(target: &'static str) -> Self {
-        Self {
-            cargo: PathBuf::from("cargo"),
-            target,
-            arguments: &[],
-            environment: Vec::new(),
-            rustflags: Vec::new(),
-            removed_variables: &[],
-            summary: format!("the installed target {target}"),
-        }
-    }
-
     /// Returns a command that runs cargo in `directory`, without a subcommand.
     pub(super) fn cargo(&self, directory: &Path) -> Command {
-        let mut command = Command::new(&self.cargo);
+        let mut command = Command::new("cargo");
         command.current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);
-        // Flags for native builds (`-Ctarget-cpu=native`, clippy's wrapper) do not fit WebAssembly, and
-        // would silently override those of the recipe.
+        // Flags for native builds (`-Ctarget-cpu=native`, clippy's wrapper) do not fit WebAssembly.
         for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER"] {
             command.env_remove(variable);
         }
-        for variable in self.removed_variables {
-            command.env_remove(variable);
-        }
-        for (variable, value) in &self.environment {
-            command.env(variable, value);
-        }
+        command.envs(self.environment.iter().copied());
         command
     }
 }
 
-/// Finds the first usable compiler for a crate in `directory`, respecting its `rust-toolchain.toml`.
+/// Finds the target for a crate in `directory`, respecting its `rust-toolchain.toml`.
 pub(super) async fn find(directory: &Path) -> Result<Recipe, ToolchainError> {
-    let sysroot = sysroot(directory).await;
-    let installed = ["wasm32-wasip2", "wasm32-wasip1"]
-        .into_iter()
-        .find(|target| sysroot.as_deref().is_some_and(|sysroot| has_target(sysroot, target)));
+    installed(sysroot(directory).await.as_deref())
+}
 
-    match installed {
-        Some(target) => Ok(Recipe::of_installed_target(target)),
-        None => debian::recipe(Path::new("/"), sysroot.as_deref()),
-    }
+fn installed(sysroot: Option<&Path>) -> Result<Recipe, ToolchainError> {
+    let libraries = sysroot.map(|sysroot| sysroot.join("lib/rustlib").join(TARGET).join("lib"));
+    let is_there = libraries.is_some_and(|libraries| libraries.is_dir());
+    if is_there { Ok(Recipe { environment: &[] }) } else { Err(ToolchainError::NoCompiler) }
 }
 
 /// Returns the sysroot of the first `rustc` on `PATH`, if there is one.
@@ -87,6 +57,24 @@ async fn sysroot(directory: &Path) -> Option<PathBuf> {
     output.status.success().then(|| PathBuf::from(path.trim_end()))
 }
 
-fn has_target(sysroot: &Path, target: &str) -> bool {
-    sysroot.join("lib/rustlib").join(target).join("lib").is_dir()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_missing_is_named_in_one_sentence() {
+        let sysroot = tempfile::tempdir().expect("a scratch directory");
+
+        for nothing in [installed(None), installed(Some(sysroot.path()))] {
+            let error = nothing.expect_err("there is no target").to_string();
+            assert!(
+                error.ends_with("rustup target add wasm32-wasip2") && error.lines().count() == 1,
+                "{error}"
+            );
+        }
+
+        let libraries = sysroot.path().join("lib/rustlib").join(TARGET).join("lib");
+        std::fs::create_dir_all(libraries).expect("a scratch directory");
+        assert!(installed(Some(sysroot.path())).is_ok());
+    }
 }
