@@ -73,6 +73,57 @@ pub struct NewDocument {
     pub feed: Option<NewFeed>,
 }
 
+/// A text of a document, as its sender wrote it.
+#[cfg(feature = "rules")]
+pub struct DocumentText<'a> {
+    /// Path of the field.
+    pub field: &'static str,
+    /// Whether the text identifies something or points to it: a changed one would mean something else.
+    pub is_fixed: bool,
+    /// The text.
+    pub text: &'a mut String,
+}
+
+#[cfg(feature = "rules")]
+impl NewDocument {
+    /// Returns all texts of the document.
+    pub fn texts(&mut self) -> impl Iterator<Item = DocumentText<'_>> {
+        let Self {
+            title,
+            title_is_name: _,
+            text,
+            url,
+            author,
+            file_url,
+            audio_url,
+            mime_type,
+            capture_only: _,
+            feed,
+        } = self;
+        let (key, name, label) = match feed {
+            Some(NewFeed { key, name, label }) => (Some(key), Some(name), label.as_mut()),
+            None => (None, None, None),
+        };
+        let fixed = [
+            ("url", url.as_mut()),
+            ("fileUrl", file_url.as_mut()),
+            ("audioUrl", audio_url.as_mut()),
+            ("mimeType", mime_type.as_mut()),
+            ("feed.key", key),
+        ];
+        let free = [
+            ("title", Some(title)),
+            ("text", text.as_mut()),
+            ("author", author.as_mut()),
+            ("feed.name", name),
+            ("feed.label", label),
+        ];
+        let fixed = fixed.into_iter().map(|(field, text)| (field, true, text));
+        let all = fixed.chain(free.into_iter().map(|(field, text)| (field, false, text)));
+        all.filter_map(|(field, is_fixed, text)| Some(DocumentText { field, is_fixed, text: text? }))
+    }
+}
+
 /// Feed of a document to ingest: a channel, a show, a company. Documents are deduplicated per feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

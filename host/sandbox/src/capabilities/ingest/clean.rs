@@ -14,7 +14,7 @@ const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// Removes the secrets from documents, as [`documents::clean`] does.
 pub(super) async fn documents(
-    documents: Vec<NewDocument>,
+    mut documents: Vec<NewDocument>,
     secrets: &Arc<UserSecrets>,
     tokens: &AttachedTokens,
 ) -> Result<Vec<NewDocument>, Problems> {
@@ -22,28 +22,9 @@ pub(super) async fn documents(
     if redactor.is_empty() {
         return Ok(documents);
     }
-    let size: usize = documents.iter().map(size).sum();
+    let size: usize = documents.iter_mut().flat_map(NewDocument::texts).map(|it| it.text.len()).sum();
     let clean = move || documents::clean(documents, &redactor);
     if size > MAX_INLINE_BYTES { off_thread(clean).await } else { clean() }
-}
-
-fn size(document: &NewDocument) -> usize {
-    let NewDocument {
-        title,
-        title_is_name: _,
-        text,
-        url,
-        author,
-        file_url,
-        audio_url,
-        mime_type,
-        capture_only: _,
-        feed,
-    } = document;
-    let optional = [text, url, author, file_url, audio_url, mime_type].into_iter().flatten();
-    let feed =
-        feed.iter().flat_map(|feed| [Some(&feed.key), Some(&feed.name), feed.label.as_ref()]).flatten();
-    optional.chain(feed).chain([title]).map(String::len).sum()
 }
 
 #[cfg(test)]
