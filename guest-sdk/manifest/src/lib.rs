@@ -28,6 +28,8 @@ pub mod address;
 #[cfg(feature = "rules")]
 pub mod config;
 #[cfg(feature = "rules")]
+pub mod file_formats;
+#[cfg(feature = "rules")]
 mod hidden;
 #[cfg(feature = "rules")]
 pub mod json;

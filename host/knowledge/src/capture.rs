@@ -42,6 +42,8 @@ use super::Artifact;
 use crate::document_file::DocumentFile;
 pub use failure::{CaptureFailure, FailureKind};
 use incoming::Incoming;
+pub use kitbag_manifest::file_formats::FileKind;
+
 use kind::{Kind, Label};
 pub use text::{FrontMatter, Markup};
 use transcribe::Transcriber;
@@ -76,24 +78,6 @@ pub struct CaptureSettings {
 /// Extracts text from a file, inside the sandbox.
 pub type Extract =
     Arc<dyn Fn(FileKind, Bytes) -> BoxFuture<'static, Result<Extracted, ExtractError>> + Send + Sync>;
-
-/// Kinds of files that are parsed inside the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileKind {
-    /// `application/pdf`
-    Pdf,
-    /// `text/html`, converted to UTF-8.
-    Html,
-    /// Office documents, e-books and notebooks.
-    Office,
-    /// `message/rfc822`
-    Mail,
-}
-
-impl FileKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Pdf, Self::Html, Self::Office, Self::Mail];
-}
 
 /// Text and title that were extracted from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use futures::{StreamExt, TryStreamExt};
 use kitbag_access::User;
 use kitbag_access::values::knowledge::{Change, NewDocument, NewFeed};
 use kitbag_base::visible;
+use kitbag_manifest::file_formats;
 use kitbag_manifest::media_type::without_parameters;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
@@ -147,36 +148,9 @@ fn file_name(title: &str, media_type: &str) -> String {
     }
 }
 
+/// Usual extension of a media type.
 fn extension(media_type: &str) -> Option<&'static str> {
-    Some(match without_parameters(media_type)?.essence_str() {
-        "application/pdf" => "pdf",
-        "text/html" | "application/xhtml+xml" => "html",
-        "text/plain" => "txt",
-        "text/markdown" => "md",
-        "text/csv" => "csv",
-        "application/json" => "json",
-        "application/zip" => "zip",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document" => "docx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" => "xlsx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation" => "pptx",
-        "application/vnd.oasis.opendocument.text" => "odt",
-        "application/vnd.oasis.opendocument.spreadsheet" => "ods",
-        "application/vnd.oasis.opendocument.presentation" => "odp",
-        "application/vnd.oasis.opendocument.graphics" => "odg",
-        "application/epub+zip" => "epub",
-        "application/msword" => "doc",
-        "application/vnd.ms-excel" => "xls",
-        "application/vnd.ms-powerpoint" => "ppt",
-        "application/rtf" => "rtf",
-        "message/rfc822" => "eml",
-        "audio/mpeg" => "mp3",
-        "audio/wav" | "audio/x-wav" => "wav",
-        "audio/ogg" => "ogg",
-        "audio/flac" | "audio/x-flac" => "flac",
-        "image/png" => "png",
-        "image/jpeg" => "jpg",
-        _ => return None,
-    })
+    file_formats::of(without_parameters(media_type)?.essence_str())?.extensions.first().copied()
 }
 
 /// All characters except `attr-char` (RFC 8187, section 3.2.1).

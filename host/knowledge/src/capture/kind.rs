@@ -4,9 +4,9 @@
 
 mod documents;
 
+use kitbag_manifest::file_formats::{self, FileKind, MESSAGE, RTF, Reading};
 use kitbag_manifest::media_type::without_parameters;
 
-use super::FileKind;
 use super::text::{Markup, Wide};
 
 /// Claims of a file's sender.
@@ -40,12 +40,12 @@ impl Kind {
     /// `media_type` is a result of [`media_type`]; `claimed_type` is the sender's claim.
     pub(super) fn of(media_type: &str, claimed_type: Option<&str>) -> Self {
         let is_for_listening = || claimed_type.is_some_and(|it| plain_type(it).starts_with("audio/"));
+        match file_formats::of(media_type).map(|format| format.reading) {
+            Some(Reading::Parsed(kind)) => return Self::Parsed(kind),
+            Some(Reading::Text) => return Self::Text,
+            _ => {}
+        }
         match media_type {
-            "application/pdf" => Self::Parsed(FileKind::Pdf),
-            "text/html" => Self::Parsed(FileKind::Html),
-            documents::MESSAGE => Self::Parsed(FileKind::Mail),
-            "application/json" => Self::Text,
-            _ if documents::is_document(media_type) => Self::Parsed(FileKind::Office),
             "video/webm" | "video/mp4" if is_for_listening() => Self::Audio,
             _ if media_type.starts_with("text/") => Self::Text,
             _ if media_type.starts_with("audio/") && media_type != "audio/midi" => Self::Audio,
@@ -66,13 +66,13 @@ pub(super) fn media_type(head: &[u8], label: &Label<'_>) -> String {
     let extension = extension.unwrap_or_default();
 
     if head.starts_with(b"{\\rtf") {
-        return documents::RTF.to_owned();
+        return RTF.to_owned();
     }
     if head.starts_with(b"%PDF-") {
         return "application/pdf".to_owned();
     }
     if documents::is_message(head, &claimed, &extension) {
-        return documents::MESSAGE.to_owned();
+        return MESSAGE.to_owned();
     }
     if is_text(head) || Wide::detect(head).is_some() {
         if let Some(document) = documents::of_text(head, &claimed, &extension) {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use kitbag_manifest::file_formats::{self, FileFormat, FileKind, Reading};
+
 /// Form in which a file is sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -140,37 +142,6 @@ const CODE: [&str; 93] = [
     "yml",
     "zig",
 ];
-/// Extensions of files whose bytes identify their media type well enough.
-const TELLING: [&str; 19] = [
-    "aac", "csv", "epub", "flac", "htm", "html", "json", "m4a", "mp3", "odg", "oga", "ogg", "opus", "pdf",
-    "tsv", "wav", "weba", "xhtml", "xml",
-];
-/// Extensions of files whose media type is best derived from the name.
-const TYPED: [(&str, &str); 19] = [
-    ("doc", "application/msword"),
-    ("docm", WORD),
-    ("docx", WORD),
-    ("dotx", WORD),
-    ("eml", "message/rfc822"),
-    ("ipynb", "application/x-ipynb+json"),
-    ("mbox", "message/rfc822"),
-    ("odp", "application/vnd.oasis.opendocument.presentation"),
-    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
-    ("odt", "application/vnd.oasis.opendocument.text"),
-    ("ppsx", POWERPOINT),
-    ("ppt", "application/vnd.ms-powerpoint"),
-    ("pptm", POWERPOINT),
-    ("pptx", POWERPOINT),
-    ("rtf", "application/rtf"),
-    ("xls", "application/vnd.ms-excel"),
-    ("xlsb", EXCEL),
-    ("xlsm", EXCEL),
-    ("xlsx", EXCEL),
-];
-const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
-const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
-const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
-
 impl Kind {
     /// Determines the kind of the file at a path.
     pub(super) fn of(path: &Path) -> Self {
@@ -193,11 +164,15 @@ impl Kind {
         if CODE.contains(&extension) {
             return Self::Code;
         }
-        let typed = TYPED.iter().find(|(known, _)| *known == extension).map(|(_, media_type)| *media_type);
-        match typed {
-            Some(media_type) => Self::File(Some(media_type)),
-            None if TELLING.contains(&extension) => Self::File(None),
-            None => Self::Unknown,
+        match file_formats::of_extension(extension) {
+            None | Some(FileFormat { reading: Reading::Unread, .. }) => Self::Unknown,
+            // The bytes of archives, compound files and messages may not tell what they are.
+            Some(FileFormat {
+                reading: Reading::Parsed(FileKind::Office | FileKind::Mail),
+                media_type,
+                ..
+            }) => Self::File(Some(media_type)),
+            Some(_) => Self::File(None),
         }
     }
 }
@@ -209,6 +184,8 @@ pub(super) fn extension(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kitbag_manifest::file_formats::{FORMATS, WORD};
+
     use super::*;
 
     #[test]
@@ -235,8 +212,9 @@ mod tests {
 
     #[test]
     fn each_extension_has_one_kind() {
-        let typed = TYPED.iter().map(|(extension, _)| extension);
-        let mut all: Vec<_> = PROSE.iter().chain(&CODE).chain(&TELLING).chain(typed).collect();
+        let files = FORMATS.iter().flat_map(|format| format.extensions);
+        assert!(files.into_iter().all(|extension| !CODE.contains(extension)));
+        let mut all: Vec<_> = PROSE.iter().chain(&CODE).collect();
         let count = all.len();
         all.sort();
         all.dedup();

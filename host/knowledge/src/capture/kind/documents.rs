@@ -2,37 +2,18 @@
 //! beginning; for others the sender's claim is used, and the extractor refuses the file if the claim is
 //! wrong.
 
-/// Media types of documents that are archives or compound files, with their file extensions.
-const DOCUMENTS: [(&str, &[&str]); 11] = [
-    (WORD, &["docx", "docm", "dotx", "dotm"]),
-    (EXCEL, &["xlsx", "xlsm", "xltx", "xltm", "xlsb"]),
-    (POWERPOINT, &["pptx", "pptm", "ppsx", "ppsm", "potx", "potm"]),
-    ("application/vnd.oasis.opendocument.text", &["odt", "ott"]),
-    ("application/vnd.oasis.opendocument.spreadsheet", &["ods", "ots"]),
-    ("application/vnd.oasis.opendocument.presentation", &["odp", "otp"]),
-    ("application/vnd.oasis.opendocument.graphics", &["odg", "otg"]),
-    ("application/epub+zip", &["epub"]),
-    ("application/msword", &["doc", "dot"]),
-    (BINARY_EXCEL, &["xls", "xlt"]),
-    ("application/vnd.ms-powerpoint", &["ppt", "pps", "pot"]),
-];
-const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
-const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
-const POWERPOINT: &str = "application/vnd.openxmlformats-officedocument.presentationml.presentation";
-const BINARY_EXCEL: &str = "application/vnd.ms-excel";
+use kitbag_manifest::file_formats::{
+    self, BINARY_EXCEL, EXCEL, FORMATS, FileFormat, FileKind, MESSAGE, NOTEBOOK, POWERPOINT, RTF, Reading,
+    WORD,
+};
+
 /// Folders in a Microsoft Office package that tell its type.
 const FOLDERS: [(&[u8], &str); 3] = [(b"word/", WORD), (b"xl/", EXCEL), (b"ppt/", POWERPOINT)];
 
-/// Media type of Rich Text Format, which is plain text to other readers.
-pub(super) const RTF: &str = "application/rtf";
-/// Media type of a Jupyter notebook, which is JSON to other readers.
-const NOTEBOOK: &str = "application/x-ipynb+json";
 /// Namespace of a workbook in a single XML file.
 const WORKBOOK: &str = "urn:schemas-microsoft-com:office:spreadsheet";
 /// Bytes in which the first tag is searched.
 const TAG_BYTES: usize = 4 << 10;
-/// Media type of an e-mail message.
-pub(super) const MESSAGE: &str = "message/rfc822";
 /// Longest field name in a message header, in bytes.
 const MAX_FIELD_NAME: usize = 76;
 
@@ -41,9 +22,14 @@ const ZIP: &[u8] = b"PK\x03\x04";
 const ZIP_HEADER: usize = 30;
 const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 
-/// Whether this is the media type of a document that is an archive or a compound file.
+/// Whether this is the media type of an office document, an e-book or a notebook.
 pub(super) fn is_document(media_type: &str) -> bool {
-    media_type == RTF || media_type == NOTEBOOK || DOCUMENTS.iter().any(|(known, _)| *known == media_type)
+    file_formats::of(media_type).is_some_and(|format| format.reading == Reading::Parsed(FileKind::Office))
+}
+
+/// Formats of documents that are archives or compound files.
+fn containers() -> impl Iterator<Item = &'static FileFormat> {
+    FORMATS.iter().filter(|it| is_document(it.media_type) && ![RTF, NOTEBOOK].contains(&it.media_type))
 }
 
 /// Media type of a document that is stored as text: a notebook (by its label), or a workbook in a single XML
@@ -89,22 +75,23 @@ pub(super) fn is_message(head: &[u8], claimed: &str, extension: &str) -> bool {
     let first = head.iter().position(|byte| *byte == b'\n').filter(|_| is_in_mailbox);
     let head = first.map_or(head, |end| &head[end + 1..]);
     let name = head.iter().take(MAX_FIELD_NAME + 1).position(|byte| *byte == b':').unwrap_or_default();
-    let is_labelled = claimed == MESSAGE || extension == "eml";
+    let is_named = || file_formats::of_extension(extension).is_some_and(|it| it.media_type == MESSAGE);
+    let is_labelled = claimed == MESSAGE || is_named();
     is_labelled && name > 0 && head[..name].iter().all(|byte| matches!(byte, b'!'..=b'~'))
 }
 
 fn labelled(claimed: &str, extension: &str) -> Option<&'static str> {
-    let found = DOCUMENTS.iter().find(|(known, _)| *known == claimed);
-    let found = found.or_else(|| DOCUMENTS.iter().find(|(_, extensions)| extensions.contains(&extension)));
-    found.map(|(known, _)| *known)
+    let found = containers().find(|format| format.media_type == claimed);
+    let found = found.or_else(|| containers().find(|format| format.extensions.contains(&extension)));
+    found.map(|format| format.media_type)
 }
 
 /// Media type named by the first entry: `OpenDocument` (part 2, section 3.3) and EPUB (3.3, section 4.2.6.1).
 fn first_entry(head: &[u8]) -> Option<&'static str> {
     let entry = ZipEntry::at(head, 0)?;
     let content = head.get(entry.content..)?;
-    let named = DOCUMENTS.iter().find(|(known, _)| content.starts_with(known.as_bytes()));
-    named.filter(|_| entry.name == b"mimetype").map(|(known, _)| *known)
+    let named = containers().find(|format| content.starts_with(format.media_type.as_bytes()));
+    named.filter(|_| entry.name == b"mimetype").map(|format| format.media_type)
 }
 
 /// Type of a Microsoft Office package (ISO 29500-2), by the names of its parts.
