@@ -3,7 +3,8 @@
 //! The real server runs in this process, with `SQLite` and with PostgreSQL. At three sizes it serves the
 //! requests of some users among many, which are copies, made in the database, of one user created through the
 //! API. Each statement that the server executes meanwhile is explained by its engine: the run fails if one
-//! reads a whole table that grows.
+//! reads a whole table that grows. `soak` asks what grows with time; it measures a process, which this cannot,
+//! since statements are recorded where they are executed.
 
 #![expect(clippy::cast_precision_loss, reason = "every count here is far below 2^52")]
 
