@@ -55,5 +55,10 @@ mod tests {
             (0..100).filter(|n| refusals.is_new_at(start + INTERVAL, "eve", &n.to_string())).count();
         assert_eq!(recorded, MAX_OF_USER);
         assert!(refusals.is_new_at(start + INTERVAL, "ulla", "POST /toolkits"));
+
+        let later = start + 3 * INTERVAL;
+        let recorded =
+            (0..2 * MAX_IN_ALL).filter(|n| refusals.is_new_at(later, &n.to_string(), "GET /audit"));
+        assert_eq!(recorded.count(), MAX_IN_ALL, "of all users");
     }
 }

@@ -234,6 +234,18 @@ async fn a_follower_reads_on_in_a_database_that_was_restored() {
 }
 
 #[tokio::test]
+async fn one_verification_runs_at_a_time() {
+    let (_folder, database, audit) = log().await;
+    append_all(&database, &["FIRST"]).await;
+
+    let running = audit.verifiers.take("ana", 1).expect("none runs");
+    assert!(audit.verify("ben").await.expect("it is read").is_none());
+
+    drop(running);
+    assert_eq!(audit.verify("ben").await.expect("it is read").expect("none runs").entries, 1);
+}
+
+#[tokio::test]
 async fn texts_are_bounded() {
     let (_folder, database, audit) = log().await;
 
