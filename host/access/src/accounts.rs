@@ -14,7 +14,11 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use url::Url;
 
-use super::{Access, AccessError, Operator, User, VisibleToolkit};
+use super::Access;
+use super::error::AccessError;
+use super::operator::Operator;
+use super::toolkits::VisibleToolkit;
+use super::user::User;
 
 /// Polling interval of a call that waits until an account is connected.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -19,7 +19,8 @@ use kitbag_toolkits::dispatch::{Answers, Callee, QuestionId, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Stores, User};
+use super::stores::Stores;
+use super::user::User;
 pub use resumption::{ResumedCall, Resumption};
 
 /// Lifetime of sealed state, and so the time for an answer that the client sends with a new request, in

@@ -6,7 +6,10 @@ use kitbag_toolkits::audience::{Audience, Grant, Limited, Subject};
 use kitbag_toolkits::dispatch::Callee;
 use kitbag_toolkits::{LimitUsage, Offer, Tool, ToolkitError};
 
-use super::{AccessError, Operator, User, VisibleToolkit};
+use super::error::AccessError;
+use super::operator::Operator;
+use super::toolkits::VisibleToolkit;
+use super::user::User;
 
 impl User {
     /// Returns the limits that apply to calls of the callee by this user.

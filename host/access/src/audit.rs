@@ -4,7 +4,8 @@ use kitbag_base::shares::Share;
 use kitbag_database::audit::{Act, AuditQuery, AuditReading, AuditRecord, Verification};
 use kitbag_toolkits::ToolkitError;
 
-use super::{AccessError, Operator};
+use super::error::AccessError;
+use super::operator::Operator;
 
 /// Reader of the audit log. Has a reader permit, which is released on drop.
 pub struct AuditReader {

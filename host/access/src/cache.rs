@@ -2,7 +2,8 @@
 
 use kitbag_vault::user_cache::CacheUsage;
 
-use super::{AccessError, VisibleToolkit};
+use super::error::AccessError;
+use super::toolkits::VisibleToolkit;
 
 impl VisibleToolkit {
     /// Returns the size of the toolkit's cached data for the user.

@@ -19,7 +19,8 @@ use serde_json::{Map, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
-use super::{CallError, User};
+use super::error::CallError;
+use super::user::User;
 
 /// Whether the client can list the tool with this name.
 type Sees = dyn Fn(&str) -> bool + Send + Sync;

@@ -1,6 +1,8 @@
 //! Tools that are not read-only and that the user allows code to call.
 
-use super::{AccessError, User, VisibleToolkit};
+use super::error::AccessError;
+use super::toolkits::VisibleToolkit;
+use super::user::User;
 
 impl VisibleToolkit {
     /// Returns the names of the toolkit's tools that the user allows in code. Read-only tools need no

@@ -6,7 +6,9 @@ use kitbag_toolkits::{Consent, FirstAct, Reach, ReachItem, Vouch};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::{AccessError, User, VisibleToolkit};
+use super::error::AccessError;
+use super::toolkits::VisibleToolkit;
+use super::user::User;
 
 /// Polling interval of a call that waits for a consent.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -9,16 +9,19 @@ use kitbag_knowledge::{
     NewDocument, Origin, Page, Query, Quota, Summary, USER_SOURCE, Usage,
 };
 
-use super::User;
+use super::user::User;
 
 /// The documents of one user, of all sources.
 pub struct OwnDocuments(User);
 
-impl OwnDocuments {
-    pub(super) fn new(user: User) -> Self {
-        Self(user)
+impl User {
+    /// Returns access to the user's own documents.
+    pub fn documents(&self) -> OwnDocuments {
+        OwnDocuments(self.clone())
     }
+}
 
+impl OwnDocuments {
     /// See [`Knowledge::ingest`].
     pub async fn ingest(&self, documents: Vec<NewDocument>) -> Result<Vec<Ingested>, KnowledgeError> {
         self.knowledge().ingest(&self.origin(), documents).await

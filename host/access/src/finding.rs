@@ -2,7 +2,8 @@
 
 use kitbag_knowledge::EmbedError;
 
-use super::{Access, User};
+use super::Access;
+use super::user::User;
 
 impl User {
     /// Returns the embedding of a search text; `None` without a model, or if it fails.

@@ -9,7 +9,8 @@ use kitbag_knowledge::Knowledge;
 use kitbag_toolkits::Toolkits;
 use kitbag_vault::Vault;
 
-use super::{Access, Stores};
+use super::Access;
+use super::stores::Stores;
 
 /// All in-memory copies of data in the database.
 pub(super) struct Copies {

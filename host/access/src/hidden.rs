@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use kitbag_toolkits::Hidden;
 
-use super::{AccessError, User};
+use super::error::AccessError;
+use super::user::User;
 
 impl User {
     /// Returns the tools and toolkits that the user hides.

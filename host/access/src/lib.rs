@@ -30,7 +30,7 @@
 //! changes it checks that (`toolkits/store/ownership`).
 //!
 //! Invariant: the stores are private fields here, and every function that uses one takes its user from a
-//! verified [`Caller`]. A route without such a check does not compile (docs/decisions/0017). This does:
+//! verified [`Caller`](kitbag_identity::Caller). A route without such a check does not compile (docs/decisions/0017). This does:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -107,9 +107,11 @@ mod rules;
 mod secrets;
 mod settings;
 mod stored;
+mod stores;
 #[cfg(test)]
 mod tests;
 mod toolkits;
+mod user;
 pub mod values;
 mod versions;
 
@@ -117,24 +119,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kitbag_base::disk::Disk;
 use kitbag_base::rate::RateLimit;
-use kitbag_database::Database;
-use kitbag_database::audit::{Actor, Audit};
-use kitbag_database::peers::{Freshness, Hints, Process};
-use kitbag_identity::{Caller, Groups, TokenProfile};
-use kitbag_knowledge::Knowledge;
-use kitbag_net::traces::Arrival;
-use kitbag_toolkits::audience::Part;
-use kitbag_toolkits::code_runner::CodeRunner;
-use kitbag_toolkits::dispatch::Dispatch;
-use kitbag_toolkits::invocations::Invocations;
-use kitbag_toolkits::knowledge_tools::KnowledgeTools;
-use kitbag_toolkits::user_config::UserConfig;
-use kitbag_toolkits::{Live, Toolkits};
-use kitbag_vault::Vault;
-use kitbag_vault::outbound_auth::Accounts;
-use kitbag_vault::user_cache::UserCache;
+use kitbag_database::peers::Freshness;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -160,7 +146,9 @@ pub use roles::Roles;
 pub use secrets::{OwnSecret, StoredSecret};
 pub use settings::Setting;
 pub use stored::StoredData;
+pub use stores::Stores;
 pub use toolkits::VisibleToolkit;
+pub use user::User;
 pub use versions::{Comparison, DeployedVersions};
 
 /// Limits of a user's acts on their own account, each of which writes an audit entry: per minute on average,
@@ -183,40 +171,6 @@ struct Inner {
     stopped: DropGuard,
 }
 
-/// Stores that are accessible only through [`Access`].
-pub struct Stores {
-    /// The database of all stores.
-    pub database: Database,
-    /// Deployment of toolkits, and the registry of live ones.
-    pub toolkits: Arc<Toolkits>,
-    /// Dispatch of tool calls.
-    pub dispatch: Dispatch,
-    /// Runtime for code written by models.
-    pub code_runner: Arc<CodeRunner>,
-    /// Secrets of users.
-    pub vault: Arc<Vault>,
-    /// Connected accounts of users.
-    pub accounts: Accounts,
-    /// Data that toolkits cache for users between calls.
-    pub cache: Arc<UserCache>,
-    /// Settings of users.
-    pub user_config: Arc<UserConfig>,
-    /// Records of calls.
-    pub invocations: Arc<Invocations>,
-    /// Audit log.
-    pub audit: Arc<Audit>,
-    /// Documents of users.
-    pub knowledge: Knowledge,
-    /// The server's own tools, if clients may use them.
-    pub knowledge_tools: Option<Arc<KnowledgeTools>>,
-    /// State of this process among others.
-    pub process: Process,
-    /// The disk of the data directory.
-    pub disk: Disk,
-    /// Sends hints about changes to other processes.
-    pub hints: Hints,
-}
-
 impl Access {
     /// Creates the access control of `stores`.
     pub fn new(stores: Stores, roles: Roles) -> Self {
@@ -237,11 +191,6 @@ impl Access {
         self.stores().toolkits.registry.announce();
     }
 
-    /// The caller as a user, with their permissions.
-    pub fn of(&self, caller: &Arc<Caller>) -> User {
-        User { access: self.clone(), caller: caller.clone(), arrival: None }
-    }
-
     /// Signals when the toolkits that users can see may have changed.
     pub fn published(&self) -> watch::Receiver<()> {
         self.stores().toolkits.registry.published()
@@ -249,110 +198,5 @@ impl Access {
 
     fn stores(&self) -> &Stores {
         &self.0.stores
-    }
-}
-
-/// A signed-in user, created only from a verified token.
-#[derive(Clone)]
-pub struct User {
-    access: Access,
-    caller: Arc<Caller>,
-    /// Arrival of the user's request, if calls are traced.
-    arrival: Option<Arrival>,
-}
-
-impl User {
-    /// Returns the user's id at the identity provider.
-    pub fn id(&self) -> &str {
-        &self.caller.user_id
-    }
-
-    /// Returns the OAuth client that acts for the user, if any.
-    pub fn client(&self) -> Option<&str> {
-        self.caller.client_id.as_deref()
-    }
-
-    /// Returns the user, with the client or key, in the form that audit entries contain.
-    pub fn actor(&self) -> Actor {
-        Actor::with(self.id(), self.client(), self.caller.key_id.as_deref())
-    }
-
-    /// Whether a program acts for the user, with a key.
-    pub fn is_program(&self) -> bool {
-        self.caller.profile == TokenProfile::Key
-    }
-
-    /// Whether the caller is limited to calling tools of certain toolkits.
-    pub fn is_limited(&self) -> bool {
-        self.caller.toolkits.is_some()
-    }
-
-    /// Whether the caller's key, if limited to certain toolkits, includes this one.
-    fn is_for(&self, toolkit: &str) -> bool {
-        self.caller.toolkits.as_ref().is_none_or(|toolkits| toolkits.contains(toolkit))
-    }
-
-    /// Returns the user's groups, from their token or from the current settings.
-    fn groups(&self) -> Groups {
-        self.access.0.roles.load().groups(&self.caller)
-    }
-
-    /// Returns the tools of a toolkit that the user may see and call through this caller.
-    fn part_of(&self, toolkit: &Live) -> Part {
-        if self.is_for(&toolkit.definition.id) {
-            rules::part_of(self.id(), &self.groups(), toolkit)
-        } else {
-            Part::Nothing
-        }
-    }
-
-    /// Whether the user can see the toolkit.
-    fn sees(&self, toolkit: &Live) -> bool {
-        self.part_of(toolkit) != Part::Nothing
-    }
-
-    /// Whether the user may deploy and manage toolkits.
-    pub fn is_operator(&self) -> bool {
-        self.access.0.roles.load().is_operator(&self.caller)
-    }
-
-    /// Returns the user as an operator. Fails if they are not one.
-    pub fn operator(&self) -> Result<Operator, AccessError> {
-        if self.is_operator() {
-            Ok(Operator::new(self.clone()))
-        } else {
-            Err(AccessError::NotOperator(self.id().to_owned()))
-        }
-    }
-
-    /// Same as [`operator`](Self::operator), and records a refusal in the audit log. `what` is an act, or a
-    /// route such as `POST /toolkits`.
-    pub async fn expect_operator(&self, what: &str, toolkit: Option<&str>) -> Result<Operator, AccessError> {
-        let operator = self.operator();
-        if operator.is_err() {
-            self.stores().audit.refused(&self.actor(), what, toolkit).await;
-        }
-        operator
-    }
-
-    /// Counts an act of the user on their own account, such as setting a secret, or refuses it: each act
-    /// writes an audit entry, which has a long retention.
-    pub fn admit_own_act(&self) -> Result<(), AccessError> {
-        Ok(self.access.0.own_acts.admit(self.id())?)
-    }
-
-    /// Sets the arrival time of the user's request.
-    #[must_use]
-    pub fn arrived(self, arrival: Option<Arrival>) -> Self {
-        Self { arrival, ..self }
-    }
-
-    /// Returns access to the user's own documents.
-    pub fn documents(&self) -> OwnDocuments {
-        OwnDocuments::new(self.clone())
-    }
-
-    fn stores(&self) -> &Stores {
-        self.access.stores()
     }
 }

@@ -10,8 +10,10 @@ use secrecy::SecretString;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::secrets::SetBy;
-use super::{Access, AccessError, OwnSecret, StoredSecret, User};
+use super::Access;
+use super::error::AccessError;
+use super::secrets::{OwnSecret, SetBy, StoredSecret};
+use super::user::User;
 
 /// Polling interval of a call that waits for secrets; a hint from a process ends the wait earlier.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

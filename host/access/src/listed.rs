@@ -5,7 +5,8 @@ use std::sync::Arc;
 use kitbag_manifest::ToolkitDefinition;
 use kitbag_toolkits::{Live, Picture, ToolkitError, ToolkitRecord};
 
-use super::{AccessError, User};
+use super::error::AccessError;
+use super::user::User;
 
 /// The toolkits that a user may list.
 #[derive(Clone, Copy)]

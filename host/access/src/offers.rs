@@ -9,7 +9,8 @@ use kitbag_toolkits::dispatch::{Callee, Reply};
 use kitbag_toolkits::{Live, Offer, OfferKind};
 use serde_json::{Map, Value, json};
 
-use super::{CallError, User};
+use super::error::CallError;
+use super::user::User;
 
 /// Owner of an argument to complete: a prompt, or a resource with variables.
 #[derive(Clone, Copy, Debug)]

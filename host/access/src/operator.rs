@@ -11,16 +11,35 @@ use kitbag_toolkits::invocations::Failing;
 use kitbag_toolkits::{DeployTerms, Deployed, Incoming, Rollback, RolledBack, TakenOver, ToolkitError};
 use kitbag_vault::Rotated;
 
-use super::{AccessError, Stores, User};
+use super::error::AccessError;
+use super::stores::Stores;
+use super::user::User;
 
 /// A user who is an operator.
 pub struct Operator(pub(super) User);
 
-impl Operator {
-    pub(super) fn new(user: User) -> Self {
-        Self(user)
+impl User {
+    /// Returns the user as an operator. Fails if they are not one.
+    pub fn operator(&self) -> Result<Operator, AccessError> {
+        if self.is_operator() {
+            Ok(Operator(self.clone()))
+        } else {
+            Err(AccessError::NotOperator(self.id().to_owned()))
+        }
     }
 
+    /// Same as [`operator`](Self::operator), and records a refusal in the audit log. `what` is an act, or a
+    /// route such as `POST /toolkits`.
+    pub async fn expect_operator(&self, what: &str, toolkit: Option<&str>) -> Result<Operator, AccessError> {
+        let operator = self.operator();
+        if operator.is_err() {
+            self.stores().audit.refused(&self.actor(), what, toolkit).await;
+        }
+        operator
+    }
+}
+
+impl Operator {
     /// Deploys an upload and makes it live. The deploy completes even if the client disconnects after the
     /// upload.
     pub async fn deploy<E: Display + Send + 'static>(

@@ -7,7 +7,8 @@ use kitbag_knowledge::Usage;
 use kitbag_toolkits::invocations::{CallCounts, Counts, Latency, Period, ToolkitCounts};
 use serde::{Deserialize, Serialize};
 
-use super::{AccessError, Operator};
+use super::error::AccessError;
+use super::operator::Operator;
 
 /// Figures of all toolkits over a period. Times are RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,8 @@ use kitbag_base::signatures::PublicKey;
 use kitbag_database::audit::Act;
 use kitbag_toolkits::{Publisher, SignedBy};
 
-use super::{AccessError, Operator};
+use super::error::AccessError;
+use super::operator::Operator;
 
 /// The publishers whose signatures the server accepts.
 #[derive(Clone, Copy)]

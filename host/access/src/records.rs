@@ -6,7 +6,9 @@ use kitbag_toolkits::ToolkitError;
 use kitbag_toolkits::invocations::{Filter, Logged, Query, Reading, Scope, Usage};
 use kitbag_toolkits::knowledge_tools;
 
-use super::{AccessError, User, rules};
+use super::error::AccessError;
+use super::rules;
+use super::user::User;
 
 /// Permission to read the records of one toolkit. It is checked again for each page.
 pub struct Records {

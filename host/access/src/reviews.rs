@@ -10,8 +10,9 @@ use kitbag_toolkits::{
     DeployTerms, Deployed, Incoming, Review, Reviewed, ToolkitError, Tracked, UploadRecord,
 };
 
+use super::error::AccessError;
+use super::operator::Operator;
 use super::versions::secret_users;
-use super::{AccessError, Operator};
 
 /// Uploads that await review, as an operator handles them.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use kitbag_toolkits::Live;
 use kitbag_toolkits::audience::Part;
 use kitbag_toolkits::invocations::Scope;
 
-use super::User;
+use super::user::User;
 
 /// Returns the tools of a toolkit that a user in these groups may see and call. For the user, other tools do
 /// not exist, nor does a toolkit without any visible tool.

@@ -12,7 +12,11 @@ use kitbag_vault::{EveryoneOptions, Link, SecretSlot, VaultError};
 use secrecy::{ExposeSecret, SecretString};
 use tracing::info;
 
-use super::{Access, AccessError, Operator, User, VisibleToolkit, rules};
+use super::error::AccessError;
+use super::operator::Operator;
+use super::toolkits::VisibleToolkit;
+use super::user::User;
+use super::{Access, rules};
 
 /// Permission to set one secret of one user, for a toolkit that the user could see and that declared it. It
 /// outlives the request that shows the form, and becomes invalid when the toolkit's owner changes.

@@ -6,7 +6,8 @@ use kitbag_manifest::{ConfigField, config};
 use kitbag_toolkits::user_config::{OwnedToolkit, UserConfigError};
 use serde_json::{Map, Value};
 
-use super::{AccessError, VisibleToolkit};
+use super::error::AccessError;
+use super::toolkits::VisibleToolkit;
 
 /// A declared setting with the user's value.
 #[derive(Clone, Debug)]

@@ -5,7 +5,10 @@ use kitbag_toolkits::ToolkitError;
 use kitbag_vault::SecretStatus;
 use kitbag_vault::user_cache::CacheUsage;
 
-use super::{AccessError, Stores, User, VisibleToolkit};
+use super::error::AccessError;
+use super::stores::Stores;
+use super::toolkits::VisibleToolkit;
+use super::user::User;
 
 /// A user's data for one toolkit: secrets, the account, cached data, and what is set about its tools.
 #[derive(Clone, Copy)]

@@ -9,8 +9,10 @@ use kitbag_toolkits::dispatch::{Answers, Call, Callee, ProgressListener, Reply};
 use kitbag_toolkits::{Live, ToolkitError, listed_name};
 use serde_json::{Map, Value};
 
+use super::error::{AccessError, CallError};
 use super::listed::ListedToolkits;
-use super::{AccessError, CallError, Stores, User};
+use super::stores::Stores;
+use super::user::User;
 
 /// A live toolkit that the user may call, with the tools that the user may call.
 #[derive(Clone)]

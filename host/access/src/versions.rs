@@ -6,7 +6,8 @@ use kitbag_base::tasks::off_thread;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use kitbag_toolkits::{Difference, Side, Version};
 
-use super::{AccessError, Operator};
+use super::error::AccessError;
+use super::operator::Operator;
 
 /// Comparison of two deployed versions.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tracing::error;
 
 use super::{Asked, STATE_SECONDS, bound_to, slices};
-use crate::User;
+use crate::user::User;
 
 /// Maximum size of a cached result, as JSON text.
 const MAX_RESULT_BYTES: usize = 64 << 10;

@@ -1,0 +1,101 @@
+//! A signed-in user: who they are, and which toolkits they may see.
+
+use std::sync::Arc;
+
+use kitbag_database::audit::Actor;
+use kitbag_identity::{Caller, Groups, TokenProfile};
+use kitbag_net::traces::Arrival;
+use kitbag_toolkits::Live;
+use kitbag_toolkits::audience::Part;
+
+use super::error::AccessError;
+use super::stores::Stores;
+use super::{Access, rules};
+
+/// A signed-in user, created only from a verified token.
+#[derive(Clone)]
+pub struct User {
+    pub(super) access: Access,
+    pub(super) caller: Arc<Caller>,
+    /// Arrival of the user's request, if calls are traced.
+    pub(super) arrival: Option<Arrival>,
+}
+
+impl Access {
+    /// The caller as a user, with their permissions.
+    pub fn of(&self, caller: &Arc<Caller>) -> User {
+        User { access: self.clone(), caller: caller.clone(), arrival: None }
+    }
+}
+
+impl User {
+    /// Returns the user's id at the identity provider.
+    pub fn id(&self) -> &str {
+        &self.caller.user_id
+    }
+
+    /// Returns the OAuth client that acts for the user, if any.
+    pub fn client(&self) -> Option<&str> {
+        self.caller.client_id.as_deref()
+    }
+
+    /// Returns the user, with the client or key, in the form that audit entries contain.
+    pub fn actor(&self) -> Actor {
+        Actor::with(self.id(), self.client(), self.caller.key_id.as_deref())
+    }
+
+    /// Whether a program acts for the user, with a key.
+    pub fn is_program(&self) -> bool {
+        self.caller.profile == TokenProfile::Key
+    }
+
+    /// Whether the caller is limited to calling tools of certain toolkits.
+    pub fn is_limited(&self) -> bool {
+        self.caller.toolkits.is_some()
+    }
+
+    /// Whether the caller's key, if limited to certain toolkits, includes this one.
+    pub(super) fn is_for(&self, toolkit: &str) -> bool {
+        self.caller.toolkits.as_ref().is_none_or(|toolkits| toolkits.contains(toolkit))
+    }
+
+    /// Returns the user's groups, from their token or from the current settings.
+    pub(super) fn groups(&self) -> Groups {
+        self.access.0.roles.load().groups(&self.caller)
+    }
+
+    /// Returns the tools of a toolkit that the user may see and call through this caller.
+    pub(super) fn part_of(&self, toolkit: &Live) -> Part {
+        if self.is_for(&toolkit.definition.id) {
+            rules::part_of(self.id(), &self.groups(), toolkit)
+        } else {
+            Part::Nothing
+        }
+    }
+
+    /// Whether the user can see the toolkit.
+    pub(super) fn sees(&self, toolkit: &Live) -> bool {
+        self.part_of(toolkit) != Part::Nothing
+    }
+
+    /// Whether the user may deploy and manage toolkits.
+    pub fn is_operator(&self) -> bool {
+        self.access.0.roles.load().is_operator(&self.caller)
+    }
+
+    /// Counts an act of the user on their own account, such as setting a secret, or refuses it: each act
+    /// writes an audit entry, which has a long retention.
+    pub fn admit_own_act(&self) -> Result<(), AccessError> {
+        Ok(self.access.0.own_acts.admit(self.id())?)
+    }
+
+    /// Sets the arrival time of the user's request.
+    #[must_use]
+    pub fn arrived(self, arrival: Option<Arrival>) -> Self {
+        Self { arrival, ..self }
+    }
+
+    pub(super) fn stores(&self) -> &Stores {
+        self.access.stores()
+    }
+}
