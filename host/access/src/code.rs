@@ -51,6 +51,11 @@ struct CodeError {
 }
 
 impl User {
+    /// Whether this server can run code of models.
+    pub fn can_run_code(&self) -> bool {
+        self.stores().code_runner.is_installed()
+    }
+
     /// Runs code for a client that can list the tools for which `sees` is true. Each call of a tool counts
     /// towards `rate`. Dropping the future ends the run and its calls.
     pub async fn run_code(

@@ -69,6 +69,11 @@ impl InstalledComponents {
         Ok(Self(Arc::new(Shared { folder, compiler, code, code_version, role })))
     }
 
+    /// Whether the component's file exists.
+    pub fn has(&self, file: &str) -> bool {
+        self.0.folder.join(file).is_file()
+    }
+
     /// Loads a component from its stored machine code, or compiles it first, which takes seconds.
     pub async fn load<T: Send + 'static, E: Error + Send + Sync + 'static>(
         &self,

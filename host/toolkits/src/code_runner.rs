@@ -16,7 +16,7 @@ use kitbag_sandbox::{Loaded, Sandbox};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::OnceCell;
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::knowledge_tools;
 use crate::schemas::Schemas;
@@ -42,6 +42,8 @@ const MAX_CODE: usize = 100_000;
 /// Runs code of models.
 pub struct CodeRunner {
     component: Arc<Component>,
+    /// Whether the component was installed when the server started.
+    is_installed: bool,
     definition: ToolkitDefinition,
     schemas: Schemas,
 }
@@ -88,8 +90,20 @@ impl CodeRunner {
             InstalledComponents::open(data, CODE_FOLDER, folder, Role::Toolkit, version, compiler).await?;
         let definition = definition();
         let schemas = Schemas::compile(&definition.tools).map_err(io::Error::other)?;
+        let is_installed = installed.has(FILE);
+        if !is_installed {
+            info!(
+                "{FILE} is not among the extractors: clients in the mode `code` find and call tools, and run no code"
+            );
+        }
         let component = Arc::new(Component { sandbox, installed, loaded: OnceCell::new() });
-        Ok(Self { component, definition, schemas })
+        Ok(Self { component, is_installed, definition, schemas })
+    }
+
+    /// Whether the component was installed when the server started: otherwise clients are not offered to run
+    /// code.
+    pub fn is_installed(&self) -> bool {
+        self.is_installed
     }
 
     /// Returns the declaration with the tool.

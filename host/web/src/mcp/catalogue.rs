@@ -163,7 +163,7 @@ impl Catalogue {
     /// Returns the tools that the client lists in its mode, of those visible and selected.
     fn listed(&self, user: &User, chosen: &Selection) -> WholeList {
         let whole = self.whole_list(user, chosen);
-        match chosen.mode() {
+        match chosen.listed_mode() {
             Mode::List => whole,
             mode @ (Mode::Search | Mode::Code) => whole.in_mode(mode),
         }

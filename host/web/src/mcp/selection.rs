@@ -20,6 +20,8 @@ pub(super) struct Selection {
     chosen: Option<Arc<Chosen>>,
     hidden: Arc<Hidden>,
     mode: Mode,
+    /// Whether the server can run code.
+    runs_code: bool,
 }
 
 /// Error: the URL names an unknown mode.
@@ -60,7 +62,7 @@ impl Selection {
             chooses = true;
             into.extend(value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
         }
-        Ok(Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default(), mode })
+        Ok(Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default(), mode, runs_code: false })
     }
 
     /// Mode in which the client discovers tools.
@@ -68,9 +70,14 @@ impl Selection {
         self.mode
     }
 
-    /// Applies the user's current list of hidden tools.
+    /// Mode whose own tools are listed: `search` instead of `code` where the server runs no code.
+    pub(super) fn listed_mode(&self) -> Mode {
+        if self.mode == Mode::Code && !self.runs_code { Mode::Search } else { self.mode }
+    }
+
+    /// Applies the user's current list of hidden tools, and whether the server can run code.
     pub(super) async fn shown_to(self, user: &User) -> Result<Self, AccessError> {
-        Ok(Self { hidden: user.hidden().await?, ..self })
+        Ok(Self { hidden: user.hidden().await?, runs_code: user.can_run_code(), ..self })
     }
 
     /// Whether the client sees the tool with this listed name.

@@ -29,6 +29,8 @@ struct ConnectPage {
     /// Identifier that every client signs in with, where none can register.
     client_id: Option<String>,
     clients: Vec<Client>,
+    /// Whether the server runs code of models.
+    runs_code: bool,
     /// Number of tools that the user's clients list.
     tools: usize,
     /// Token cost of a listing, as text.
@@ -68,6 +70,7 @@ pub(super) async fn show(
         clients: CLIENTS.iter().map(|client| Client::of(client, &server)).collect(),
         url,
         client_id: server.client_id,
+        runs_code: user.can_run_code(),
         tools: tools.len(),
         cost: cost::of(tools),
         hides_own: user.own_tools().map(|own| own.tools.iter().all(|tool| hidden.has(&own.id, &tool.name))),

@@ -30,7 +30,7 @@ impl Catalogue {
     /// Searches the tools that a listing without a mode contains, and returns the answer as text.
     pub(in crate::mcp) async fn find(&self, user: &User, chosen: &Selection, wanted: Wanted) -> String {
         let Wanted { query, limit } = wanted;
-        let has_types = chosen.mode() == Mode::Code;
+        let has_types = chosen.listed_mode() == Mode::Code;
         let vector = timeout(QUERY_TIMEOUT, user.query_vector(&query)).await.unwrap_or_default();
         let _turn = self.computing.take(user.id()).await;
         let WholeList(lists) = self.whole_list(user, chosen);
