@@ -44,7 +44,7 @@ async fn start() -> Kitbag {
 pub(crate) struct Conversation<'u> {
     user: &'u User,
     params: Value,
-    /// Event stream of the call in the older revision; `None` in the current one.
+    /// Response to the call in the older revision; `None` in the current one.
     events: Option<Events>,
 }
 
@@ -99,7 +99,7 @@ impl<'u> Conversation<'u> {
             let reply = user.request("tools/call", Some(tool), params).await;
             return (conversation, Self::read(reply));
         }
-        conversation.events = Some(user.stream_mcp("tools/call", Some(tool), params).await);
+        conversation.events = Some(user.open_mcp("tools/call", Some(tool), params).await);
         let next = conversation.next_event().await;
         (conversation, next)
     }

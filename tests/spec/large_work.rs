@@ -49,7 +49,7 @@ const KINDS: [Kind; 8] = [
         },
     },
     Kind {
-        name: "results over MCP, answered by rmcp",
+        name: "results over MCP, with a progress token",
         connections: 16,
         request: |ana| {
             Box::pin(async move {

@@ -75,6 +75,7 @@ mod listing;
 mod local_issuer;
 mod login;
 mod logs;
+mod mcp_answers;
 mod mcp_direct;
 mod mcp_edges;
 mod memory;

@@ -1,4 +1,4 @@
-//! Fast path for calls: responses built without the protocol library (rmcp) are identical to its own.
+//! Calls whose message has members that the server does not know: they change nothing.
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, Method};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Kitbag, Revision, guests};
 
 #[tokio::test]
-async fn a_call_that_is_answered_directly_gets_the_response_of_the_protocol_library() {
+async fn unknown_metadata_of_a_call_changes_neither_its_headers_nor_its_body() {
     let kitbag = Kitbag::start().await;
     for guest in [guests::HOSTILE, guests::NEEDS_SECRET, guests::PROBE] {
         kitbag.deploy(guest).await;
@@ -29,7 +29,7 @@ async fn a_call_that_is_answered_directly_gets_the_response_of_the_protocol_libr
             let (headers, plain) =
                 ana.message("tools/call", Some(tool), json!({ "name": tool, "arguments": arguments }));
             let mut unusual = plain.clone();
-            unusual["params"]["_meta"]["example.test/note"] = "left to the library".into();
+            unusual["params"]["_meta"]["example.test/note"] = "not known here".into();
             let send = async |body: &Value| {
                 let answer =
                     kitbag.anonymous().send(Method::POST, "/mcp", headers.clone(), body.to_string()).await;

@@ -99,21 +99,21 @@ impl User {
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
     ) -> Result<Reply, CallError> {
-        self.call_with_answers(listed_name, arguments, listener, None).await
+        let callee =
+            self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
+        self.call_with_answers(&callee, arguments, listener, None).await
     }
 
-    /// Same as [`call`](Self::call), with the answers to the tool's questions; `None` if the user cannot be
-    /// asked.
+    /// Calls a tool that [`callee`](Self::callee) has returned, with the answers to its questions; `None` if the
+    /// user cannot be asked.
     pub async fn call_with_answers(
         &self,
-        listed_name: &str,
+        callee: &Callee,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         answers: Option<Arc<Answers>>,
     ) -> Result<Reply, CallError> {
-        let callee =
-            self.callee(listed_name).ok_or_else(|| CallError::UnknownTool(listed_name.to_owned()))?;
-        self.call_of(&callee, arguments, listener, None, answers).await
+        self.call_of(callee, arguments, listener, None, answers).await
     }
 
     /// Calls a tool that the user may call. `run` is the id of the run of code that makes the call, if any.

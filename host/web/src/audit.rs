@@ -11,11 +11,11 @@ use kitbag_access::{AccessError, AuditReader, Operator, ReadingMode};
 use serde::Deserialize;
 use tracing::error;
 
-use super::Shared;
 use super::error::WebError;
 use super::logs::parameters::{DEFAULT_LIMIT, MAX_LIMIT, point_in_time};
 use super::logs::tail::{Lines, Tail, encoded, json_lines};
 use super::logs::{MAX_STREAM_TIME, bad_query};
+use super::state::Shared;
 use crate::authenticate::By;
 use crate::json::Json;
 use crate::share::RequestShare;

@@ -16,10 +16,11 @@ use kitbag_net::traces::{Arrival, Traces};
 use tracing::{debug, error, info};
 use url::Url;
 
+use super::connection_state::ConnectionState;
 use super::error::WebError;
 use super::names::{addressed, base_urls};
 use super::share::{Purpose, RequestShare, RequestShares};
-use super::{ConnectionState, Shared, header_value};
+use super::state::Shared;
 
 /// Authentication of requests: token verification, and the challenges of 401 responses.
 pub(super) struct Authentication {
@@ -103,7 +104,8 @@ impl Authentication {
             _ => well_known(base_url, "oauth-protected-resource", "/mcp").into(),
         };
         let error = if matches!(cause, AuthError::Missing) { "" } else { ", error=\"invalid_token\"" };
-        header_value(&format!("Bearer resource_metadata=\"{metadata}\"{}{error}", self.scope))
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\"{}{error}", self.scope);
+        HeaderValue::try_from(challenge).expect("a parsed URL is visible ASCII")
     }
 
     /// Verifies the token of a request and begins its share. Also updates the cached state, so that the request

@@ -37,13 +37,13 @@ use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use url::Url;
 
-use super::Shared;
 use super::body::Unread;
 use super::error::WebError;
 use super::json;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::share::RequestShare;
+use super::state::Shared;
 use crate::authenticate::By;
 use schema::KitbagSchema;
 

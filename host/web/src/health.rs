@@ -7,10 +7,10 @@ use kitbag_access::{Health, PeersHealth};
 use kitbag_net::certificate::CertificateStatus;
 use serde::Serialize;
 
-use super::Shared;
 use super::direct_host::is_direct;
 use super::error::WebError;
 use super::pages::NOT_STORED;
+use super::state::Shared;
 use crate::json::Json;
 
 /// Response of `/readyz`.

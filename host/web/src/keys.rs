@@ -14,10 +14,10 @@ use kitbag_identity::{NewKey, ProgramKey, ProgramKeys};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
 use super::body::read_small;
 use super::error::WebError;
 use super::pages::NOT_STORED;
+use super::state::Shared;
 use crate::authenticate::By;
 use crate::json::Json;
 

@@ -9,6 +9,7 @@
 //!
 //! # Modules
 //!
+//! - `state`, `answering`: what routes share; the outermost layer of all of them
 //! - `routing`, `authenticate`: methods of routes; the caller as a parameter of a handler
 //! - `error`: the only place that knows both domain errors and HTTP
 //! - `json`: JSON responses; large ones are encoded off the threads that serve requests
@@ -17,10 +18,11 @@
 //! - `arrival`, `pace`, `body`, `connection_state`: the minimum rate of request bodies, and what handlers leave
 //!   unread; how long a peer may keep the server waiting; bodies that are read into memory; the user of a
 //!   connection's latest request
-//! - `mcp`: MCP, implemented by `rmcp` behind checks of our own; docs/mcp.md says how results and errors are
+//! - `mcp`: MCP, with the types of `rmcp` (docs/decisions/0093); docs/mcp.md says how results and errors are
 //!   encoded
-//! - `mcp/handler`, `tool_calls`, `progress`: the methods of MCP; calls of tools, common to all paths
-//!   (direct, through `rmcp`, or in a stream in which the user is asked); progress notifications
+//! - `mcp/message`, `headers`, `handler`, `answer`: a message is read once, is compared with its headers, goes to its
+//!   method, and is answered in the form of its revision
+//! - `mcp/tool_calls`, `progress`, `events`: calls of tools; messages that come before an answer, in a stream
 //! - `mcp/modes`, `catalogue/finding`: tools that a model searches for instead of reading a list of all
 //!   (docs/decisions/0072); `catalogue/searched` has their words and vectors, once for each live version
 //! - `mcp/asking`, `conversation`, `questions`: elicitation: as results, or in the stream of a call, and the
@@ -48,6 +50,7 @@
 #![deny(clippy::disallowed_types)]
 
 mod accounts;
+mod answering;
 mod arrival;
 mod audience;
 mod audit;
@@ -83,36 +86,29 @@ mod secret_page;
 mod secrets;
 mod sessions;
 mod share;
+mod state;
 mod toolkits;
 mod tools;
 mod ui;
 mod uploads;
 mod well_known;
 
-use std::num::NonZeroU32;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use axum::routing::{MethodRouter, any};
 use axum::{Extension, Router};
-use futures::FutureExt as _;
-use kitbag_access::Access;
 use kitbag_base::base_url::path_of;
-use kitbag_base::metrics::Metrics;
 use kitbag_base::rate::RateLimit;
-use kitbag_identity::{AuthorizationServer, BrowserSessions, Identity, ProgramKeys, ProviderSignIn, paths};
-use kitbag_net::certificate::LiveCertificate;
-use kitbag_net::traces::Traces;
-use tokio_util::sync::CancellationToken;
+use kitbag_identity::{AuthorizationServer, paths};
 use tower::ServiceExt as _;
 use tower::util::option_layer;
 use tower_http::cors::{Any, CorsLayer};
-use url::Url;
 
+use answering::{Answering, answer};
 use arrival::Rest;
 use authenticate::{Authentication, require_caller};
 pub use connection_state::{ConnectionState, Priority, UnderWay};
@@ -123,50 +119,8 @@ use pages::origin::{OwnOrigin, refuse_other_hosts};
 use routing::{delete, get, patch, post, put};
 use secret_page::SecretPage;
 pub use share::{AnswerShare, RequestShares};
+pub use state::Shared;
 use tools::CallLimits;
-
-/// Services and settings shared by all routes.
-#[derive(Clone)]
-pub struct Shared {
-    /// Token verification: tokens → callers.
-    pub identity: Arc<Identity>,
-    /// Built-in OAuth authorization server, in local mode.
-    pub authorization_server: Option<Arc<AuthorizationServer>>,
-    /// Sign-in of browsers with an external provider, if this server is a client there.
-    pub provider_sign_in: Option<Arc<ProviderSignIn>>,
-    /// Sessions of browsers on this server's pages.
-    pub browser_sessions: Arc<BrowserSessions>,
-    /// API keys of programs; `None` if the operator forbids them.
-    pub program_keys: Option<ProgramKeys>,
-    /// Authorization and domain services.
-    pub access: Access,
-    /// Metrics of the process.
-    pub metrics: Metrics,
-    /// TLS certificate of this server, if it terminates TLS.
-    pub certificate: Option<LiveCertificate>,
-    /// Tracing of requests.
-    pub traces: Traces,
-    /// Cancelled when the server was asked to stop but still serves requests for a while.
-    pub draining: CancellationToken,
-    /// Cancelled when the server only waits for requests in progress. Ends streams.
-    pub stopping: CancellationToken,
-    /// Cancelled last: new requests are refused from then on.
-    pub refusing: CancellationToken,
-    /// Public URL of this server.
-    pub base_url: Url,
-    /// Origins of browser pages that may call the API.
-    pub allowed_origins: Arc<[String]>,
-    /// Minimum pace of request bodies.
-    pub pace: Pace,
-    /// Largest component, in bytes.
-    pub component_size: u64,
-    /// Largest MCP request, and largest arguments of a call over another route, in bytes.
-    pub mcp_request_size: usize,
-    /// Memory and concurrency limits per user.
-    pub request_shares: RequestShares,
-    /// Limit per user of MCP requests and of calls over other routes.
-    pub mcp_requests_per_minute: NonZeroU32,
-}
 
 /// The HTTP service of a server: the router, past which requests to `/mcp` are answered directly.
 pub struct Service {
@@ -226,54 +180,6 @@ fn router(
     let path = path_of(&shared.base_url).to_owned();
     let router = for_the_signed_in.merge(for_anybody).merge(for_load_balancers).with_state(shared);
     base_path::serve_below(&path, router)
-}
-
-/// State of the outermost layer.
-#[derive(Clone)]
-struct Answering {
-    pace: Pace,
-    rest: Rest,
-    metrics: Metrics,
-    /// Cancelled when requests are refused because the server stops; `None` for routes that also answer then.
-    refusing: Option<CancellationToken>,
-}
-
-impl Answering {
-    /// Refuses requests while the server stops and those with a compressed body, limits the arrival time of
-    /// bodies, responds for handlers that panic, and gives all errors one form.
-    async fn answer<F>(&self, request: Request, handle: impl FnOnce(Request) -> F) -> Response
-    where
-        F: Future<Output = Response>,
-    {
-        let Self { pace, rest, metrics, refusing } = self;
-        let response = if refusing.as_ref().is_some_and(CancellationToken::is_cancelled) {
-            health::stopping()
-        } else {
-            arrival::require(*pace, *rest, request, |request| async {
-                match media_type::refuse_encoded(request.headers()) {
-                    Some(refusal) => refusal,
-                    None => without_panic(handle(request)).await,
-                }
-            })
-            .await
-        };
-        let response = json::completed(error::as_problem(response).await);
-        metrics.response(response.status().as_u16());
-        response
-    }
-}
-
-/// Outermost layer. One layer, since axum copies all that is inside a layer for each request.
-async fn answer(State(answering): State<Arc<Answering>>, request: Request, next: Next) -> Response {
-    answering.answer(request, |request| next.run(request)).await
-}
-
-/// Responds with 500 if a handler panics. The hook of panics has logged it (`telemetry`).
-async fn without_panic(handling: impl Future<Output = Response>) -> Response {
-    let response = AssertUnwindSafe(handling).catch_unwind().await;
-    response.unwrap_or_else(|_panic| {
-        WebError::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed.").into_response()
-    })
 }
 
 /// Routes that need a token.
@@ -392,39 +298,4 @@ fn for_load_balancers() -> Router<Shared> {
 /// too.
 fn open_to_any_page() -> CorsLayer {
     CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([Method::GET, Method::POST])
-}
-
-/// Converts the text of a URL to a header value, which cannot fail: a parsed URL is visible ASCII.
-fn header_value(text: &str) -> HeaderValue {
-    HeaderValue::from_str(text).expect("a parsed URL is visible ASCII")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-    use std::time::Duration;
-
-    use axum::body::Body;
-    use axum::http::header;
-    use futures::stream;
-    use tower::ServiceExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_handler_that_panics_is_answered_for_and_its_connection_ends() {
-        let pace = Pace { pause: Duration::from_secs(9), rate: 1 };
-        let state = Answering { pace, rest: Rest::Unread, metrics: Metrics::default(), refusing: None };
-        let router: Router = Router::new()
-            .fallback(async || -> StatusCode { panic!("on purpose") })
-            .layer(from_fn_with_state(Arc::new(state), answer));
-        let body = Body::from_stream(stream::iter(["unread"].map(Ok::<_, io::Error>)));
-
-        let response = router.oneshot(Request::post("/").body(body).expect("a request")).await;
-
-        let response = response.expect("the router cannot fail");
-        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(response.headers()[header::CONNECTION], "close");
-        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
-    }
 }

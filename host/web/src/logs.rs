@@ -12,8 +12,8 @@ use axum::http::StatusCode;
 use kitbag_access::values::invocations::{Failing, OutcomeFilter, Usage};
 use kitbag_access::{Operator, ReadingMode, User};
 
-use super::Shared;
 use super::error::WebError;
+use super::state::Shared;
 use crate::authenticate::By;
 use crate::json::Json;
 use crate::share::RequestShare;

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use kitbag_base::loopback::loopback_names;
 use url::Url;
 
-use super::Shared;
+use super::state::Shared;
 
 /// Base URLs of this server: the configured one first.
 pub(crate) fn base_urls(shared: &Shared) -> Vec<Url> {

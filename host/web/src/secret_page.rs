@@ -33,11 +33,11 @@ use serde::Deserialize;
 use tracing::error;
 use url::Url;
 
-use super::Shared;
 use super::body::read_small;
 use super::pages::origin::{self, OwnOrigin, Sender};
 use super::sessions::{Sessions, SignInMode};
 use super::share::{Purpose, RequestShare, RequestShares};
+use super::state::Shared;
 use view::PageError;
 
 /// Maximum bytes of the form: each byte of the longest value may be percent-encoded as three.

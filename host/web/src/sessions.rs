@@ -14,10 +14,10 @@ use kitbag_identity::{
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::Shared;
 use crate::authenticate::Authorizes;
 use crate::error::WebError;
 use crate::share::RequestShares;
+use crate::state::Shared;
 
 /// Browser sessions and their cookies.
 #[derive(Clone)]

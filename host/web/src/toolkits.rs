@@ -15,11 +15,11 @@ use kitbag_manifest::{ToolkitDefinition, Visibility};
 use kitbag_net::oci::PinnedReference;
 use serde::{Deserialize, Serialize};
 
-use super::Shared;
 use super::body::read_small;
 use super::documents::declared_length;
 use super::error::WebError;
 use super::media_type;
+use super::state::Shared;
 use crate::authenticate::By;
 use crate::json::Json;
 

@@ -15,13 +15,14 @@ use rmcp::model::ContentBlock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::consents;
 use super::error::WebError;
 use super::json::{self, Json};
 use super::mcp::content;
 use super::media_type::require_json;
 use super::pages::NOT_STORED;
 use super::share::RequestShare;
-use super::{Shared, consents};
+use super::state::Shared;
 use crate::authenticate::By;
 
 /// Limits of a user's calls.

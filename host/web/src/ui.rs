@@ -40,9 +40,9 @@ use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Redirect;
 use axum::{Extension, Router};
 
-use super::Shared;
 use super::error::WebError;
 use super::pages::origin::{OwnOrigin, refuse_other_hosts};
+use super::state::Shared;
 use super::tools::CallLimits;
 use crate::routing::{get, post};
 use crate::sessions::Sessions;

@@ -7,10 +7,10 @@ use kitbag_access::Operator;
 use kitbag_access::values::toolkits::{Deployed, Incoming, Review, Reviewed, Tracked, UploadRecord};
 use kitbag_base::json_object::JsonObject;
 
-use super::Shared;
 use super::body::read_small;
 use super::documents::declared_length;
 use super::error::WebError;
+use super::state::Shared;
 use super::toolkits::{TermsQuery, UploadOptions, expect_component};
 use crate::authenticate::By;
 use crate::json::Json;

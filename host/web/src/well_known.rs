@@ -6,9 +6,9 @@ use axum::response::IntoResponse;
 use kitbag_base::base_url::below;
 use serde_json::{Value, json};
 
-use super::Shared;
 use super::error::WebError;
 use super::names::{addressed, base_urls};
+use super::state::Shared;
 use crate::json::Json;
 
 /// Protected resource metadata (RFC 9728, section 2), with the client that MCP clients may share, which `kitbag

@@ -46,8 +46,12 @@ impl Events {
         messages
     }
 
-    /// Waits for the next message, without a timeout; `None` at the end of the stream.
+    /// Waits for the next message, without a timeout; `None` at the end of the stream. JSON is one message.
     pub(crate) async fn message(&mut self) -> Option<Value> {
+        if self.head.headers.get("content-type").is_some_and(|kind| kind == "application/json") {
+            let body = self.body.as_mut().collect().await.ok()?.to_bytes();
+            return (!body.is_empty()).then(|| serde_json::from_slice(&body).expect("a message is JSON"));
+        }
         loop {
             while let Some(end) = self.unread.find("\n\n") {
                 let event: String = self.unread.drain(..end + 2).collect();

@@ -153,8 +153,13 @@ impl User {
 
     /// Sends a JSON-RPC request whose response is an event stream.
     pub(crate) async fn stream_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Events {
+        self.open_mcp(method, name, params).await.assert_open()
+    }
+
+    /// Sends a JSON-RPC request whose response is an event stream, or JSON if nothing comes before it.
+    pub(crate) async fn open_mcp(&self, method: &str, name: Option<&str>, params: Value) -> Events {
         let (headers, body) = self.message(method, name, params);
-        self.http.open(Method::POST, self.endpoint, headers, body.to_string()).await.assert_open()
+        self.http.open(Method::POST, self.endpoint, headers, body.to_string()).await
     }
 
     /// Opens a stream of changes of the tool list, as a client of this revision does.

@@ -1,21 +1,62 @@
-//! Errors of the transport, as JSON-RPC errors.
+//! Answers as JSON-RPC: results and errors of methods, in the form of each revision, and errors of the
+//! transport.
 
 use std::borrow::Cow;
 
-use axum::body::to_bytes;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kitbag_base::rate::TooManyRequests;
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVersion2_0, RequestId};
+use rmcp::model::{
+    ErrorCode, ErrorData, JsonRpcError, JsonRpcResponse, JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage,
+    ServerResult,
+};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::headers::Revision;
 use crate::body::Unread;
 use crate::json::Json;
 use crate::media_type::JSON;
 
 /// Error codes from -32000 to -32019 are defined by servers; those beyond by the protocol (2026-07-28).
 const TOO_MANY_REQUESTS: ErrorCode = ErrorCode(-32010);
+
+/// Creates the message with the answer to a request.
+pub(super) fn message(
+    answered: Result<ServerResult, ErrorData>,
+    id: RequestId,
+    revision: Revision,
+) -> ServerJsonRpcMessage {
+    match answered {
+        Ok(result) => ServerJsonRpcMessage::response(completed(result, revision), id),
+        Err(mut error) => {
+            if revision == Revision::Current && error.code == ErrorCode::RESOURCE_NOT_FOUND {
+                error.code = ErrorCode::INVALID_PARAMS;
+            }
+            ServerJsonRpcMessage::error(error, Some(id))
+        }
+    }
+}
+
+/// Adds the members that every result has since 2026-07-28, or removes them.
+pub(super) fn completed(mut result: ServerResult, revision: Revision) -> ServerResult {
+    match revision {
+        Revision::Current => result.fill_missing_cache_hints(),
+        Revision::Older => result.strip_result_type_for_legacy_peer(),
+    }
+    result
+}
+
+/// HTTP status of an answer. In the older revisions all errors of methods have 200.
+pub(super) fn status(answered: &Result<ServerResult, ErrorData>, revision: Revision) -> StatusCode {
+    match (revision, answered) {
+        (Revision::Current, Err(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        (Revision::Current, Err(error)) if error.code == ErrorCode::HEADER_MISMATCH => {
+            StatusCode::BAD_REQUEST
+        }
+        _ => StatusCode::OK,
+    }
+}
 
 /// Error response to a request that does not reach its method.
 pub(crate) struct TransportError(Box<Response>);
@@ -24,6 +65,11 @@ impl TransportError {
     /// Creates a JSON-RPC error response; `id` is that of the request, if it could be read.
     pub(super) fn new(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Self {
         Self(Box::new((status, Json(JsonRpcError::new(id, error))).into_response()))
+    }
+
+    /// Creates the response to a message that its headers contradict, or that lacks what its revision requires.
+    pub(super) fn refused(id: Option<RequestId>, error: ErrorData) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, id, error)
     }
 
     /// Creates the response to a message that violates JSON-RPC or the transport.
@@ -89,22 +135,4 @@ pub(super) fn unread(why: Unread, limit: usize) -> TransportError {
             TransportError::new(StatusCode::BAD_REQUEST, None, error)
         }
     }
-}
-
-/// Converts a plain-text error of rmcp to JSON-RPC.
-pub(super) async fn from_plain_text(id: Option<RequestId>, response: Response) -> TransportError {
-    const MAX_BYTES: usize = 16 << 10;
-
-    let status = response.status();
-    let text = to_bytes(response.into_body(), MAX_BYTES).await.unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    if status.is_server_error() {
-        tracing::error!(cause = %text, "MCP failed");
-        return TransportError::new(status, id, ErrorData::internal_error("the server failed", None));
-    }
-    // The body is valid JSON-RPC (`Envelope::parse`), but its parameters do not fit the method.
-    if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-        return TransportError::invalid(StatusCode::BAD_REQUEST, id, "not a valid MCP message");
-    }
-    TransportError::invalid(status, id, text)
 }

@@ -18,8 +18,8 @@ use kitbag_base::shares::Shares;
 use kitbag_base::visible;
 use kitbag_manifest::question::{MAX_ANSWER_BYTES, Question};
 use rmcp::model::{
-    CallToolResult, ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData,
-    InputRequest, InputRequiredResult, InputResponses,
+    CallToolResult, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorData, InputRequest,
+    InputRequiredResult, InputResponses,
 };
 use serde_json::{Map, Value};
 use tracing::error;
@@ -34,12 +34,6 @@ const MAX_WAITING_CALLS: usize = 4096;
 /// Creates the limits of calls that wait for an answer in a stream.
 pub(super) fn waiting_calls() -> Shares {
     Shares::new(MAX_WAITING_CALLS, MAX_WAITING_CALLS_PER_USER)
-}
-
-/// Whether a client of the current revision supports elicitation in form mode.
-pub(super) fn shows_forms(capabilities: Option<&ClientCapabilities>) -> bool {
-    let elicitation = capabilities.and_then(|it| it.elicitation.as_ref());
-    elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none())
 }
 
 /// Restores the earlier questions of a call (current revision) and adds the client's new answer.
@@ -168,22 +162,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_client_shows_forms_unless_it_says_that_it_opens_links_alone() {
-        for (capabilities, expected) in [
-            (json!({}), false),
-            (json!({ "elicitation": {} }), true),
-            (json!({ "elicitation": { "form": {} } }), true),
-            (json!({ "elicitation": { "form": {}, "url": {} } }), true),
-            (json!({ "elicitation": { "url": {} } }), false),
-        ] {
-            let capabilities: ClientCapabilities =
-                serde_json::from_value(capabilities).expect("capabilities");
-            assert_eq!(shows_forms(Some(&capabilities)), expected, "{capabilities:?}");
-        }
-        assert!(!shows_forms(None));
-    }
 
     #[test]
     fn a_response_is_a_yes_only_where_it_says_so() {

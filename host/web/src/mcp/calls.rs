@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_access::values::peers::{Heard, Hint, Hints, Listening, Subject};
-use rmcp::model::RequestId;
+use rmcp::model::{ClientCapabilities, RequestId};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The header that carries the label.
@@ -59,13 +59,22 @@ pub(super) struct Running {
     token: CancellationToken,
 }
 
-/// Capabilities that a client declares in its handshake.
+/// Capabilities that a client declares, in its handshake or in each request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
     /// Opens links for its user: elicitation in URL mode.
     pub(super) opens_links: bool,
     /// Shows forms: elicitation in form mode.
     pub(super) shows_forms: bool,
+}
+
+impl Abilities {
+    /// Reads the declared capabilities. Until 2025-06-18 elicitation had only forms, and no member for them.
+    pub(super) fn of(capabilities: &ClientCapabilities) -> Self {
+        let Some(elicitation) = &capabilities.elicitation else { return Self::default() };
+        let opens_links = elicitation.url.is_some();
+        Self { opens_links, shows_forms: elicitation.form.is_some() || !opens_links }
+    }
 }
 
 /// Random bytes of a label; encoded in hexadecimal, twice as long.
@@ -204,6 +213,7 @@ impl Drop for Running {
 #[cfg(test)]
 mod tests {
     use kitbag_database::Database;
+    use serde_json::json;
 
     use super::*;
 
@@ -267,6 +277,20 @@ mod tests {
         elsewhere.cancel(&key("ana", &client, 1));
         let cancelled = tokio::time::timeout(std::time::Duration::from_secs(20), running.cancelled());
         cancelled.await.expect("it hears of it");
+    }
+
+    #[test]
+    fn a_client_shows_forms_unless_it_says_that_it_opens_links_alone() {
+        for (capabilities, opens_links, shows_forms) in [
+            (json!({}), false, false),
+            (json!({ "elicitation": {} }), false, true),
+            (json!({ "elicitation": { "form": {} } }), false, true),
+            (json!({ "elicitation": { "form": {}, "url": {} } }), true, true),
+            (json!({ "elicitation": { "url": {} } }), true, false),
+        ] {
+            let declared = serde_json::from_value(capabilities.clone()).expect("capabilities");
+            assert_eq!(Abilities::of(&declared), Abilities { opens_links, shows_forms }, "{capabilities}");
+        }
     }
 
     #[test]

@@ -26,13 +26,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use super::headers::Revision;
 use super::modes::{self, Mode};
 use super::selection::Selection;
 use crate::share::RequestShare;
 use cursor::Cursor;
 pub(super) use cursor::InvalidCursor;
 use encoded::EncodedLists;
-pub(super) use encoded::Shape;
 use offers::ToolkitOffers;
 pub(super) use offers::{Offers, OffersView};
 use searched::SearchedTools;
@@ -42,9 +42,6 @@ use vectors::VectorQueue;
 const PAGE_SIZE: usize = 1000;
 /// Maximum bytes of the tools on a page; a single larger tool is a page of its own.
 const PAGE_BYTES: usize = 2 << 20;
-
-/// Schema member of parameters that are sent in a header too (2026-07-28).
-const HEADER_MEMBER: &str = "x-mcp-header";
 
 /// Tools of live toolkits in the form of MCP.
 pub(super) struct Catalogue {
@@ -106,10 +103,8 @@ struct WholeList(Vec<Arc<ToolList>>);
 pub(super) struct View(Digest);
 
 /// One page of a list.
-pub(super) struct Page {
+struct Page {
     tools: Vec<Tool>,
-    /// Length of the tools as JSON, in bytes.
-    pub(super) bytes: usize,
     /// Start of the next page, if any.
     next: Option<Cursor>,
 }
@@ -126,33 +121,21 @@ impl Catalogue {
         self.access.published()
     }
 
-    /// Returns a page of the tools that `user` can see and the client has selected.
-    pub(super) fn page(
+    /// Returns a page of the tools that `user` can see and the client has selected, as an encoded `result`.
+    pub(super) async fn page(
         &self,
         (user, chosen): (&User, &Selection),
         cursor: Option<&str>,
-    ) -> Result<Page, InvalidCursor> {
-        let from = cursor.map(str::parse).transpose()?.unwrap_or_default();
-        Ok(self.listed(user, chosen).page(&from))
-    }
-
-    /// Returns the same page as an encoded `result`; `None` unless a page of the list begins at `cursor`.
-    pub(super) async fn encoded_page(
-        &self,
-        (user, chosen): (&User, &Selection),
-        cursor: Option<&str>,
-        shape: Shape,
+        revision: Revision,
         request: &RequestShare,
-    ) -> Option<Arc<RawValue>> {
-        let from = cursor.map(str::parse).transpose().ok()?.unwrap_or_default();
+    ) -> Result<Arc<RawValue>, InvalidCursor> {
+        let from = cursor.map(str::parse).transpose()?.unwrap_or_default();
         let list = self.listed(user, chosen);
-        let pages = if let Some(pages) = self.encoded.get(&list, shape) {
-            pages
-        } else {
-            let encoded = self.encoded.clone();
-            request.work(list.bytes(), move || encoded.add(&list, shape)).await
-        };
-        pages.beginning_at(&from)
+        if let Some(page) = self.encoded.cached_page(&list, &from, revision) {
+            return Ok(page);
+        }
+        let encoded = self.encoded.clone();
+        Ok(request.work(list.bytes(), move || encoded.page(&list, &from, revision)).await)
     }
 
     /// Digest of the current list of `user`, limited to the client's selection.
@@ -181,12 +164,6 @@ impl Catalogue {
         lists.sort_by(|one, other| one.toolkit.cmp(&other.toolkit));
         WholeList(lists)
     }
-}
-
-/// Whether any parameter of a tool is sent in a header.
-pub(super) fn has_header_parameters(tool: &ToolDefinition) -> bool {
-    let properties = tool.input_schema.get("properties").and_then(Value::as_object);
-    properties.is_some_and(|properties| properties.values().any(|it| it.get(HEADER_MEMBER).is_some()))
 }
 
 /// Returns the list of a toolkit; builds it if the declaration is new.
@@ -233,15 +210,16 @@ impl WholeList {
             let tools = tools.skip(from.listed_of(section, &list.toolkit));
             tools.map(move |(index, tool)| (Cursor::after(section, &list.toolkit, index), tool))
         });
-        let mut page = Page { tools: Vec::new(), bytes: 0, next: None };
+        let mut page = Page { tools: Vec::new(), next: None };
+        let mut bytes = 0;
         let mut last = None;
         for (cursor, tool) in listed.by_ref() {
-            let is_full = page.tools.len() == PAGE_SIZE || page.bytes + tool.bytes > PAGE_BYTES;
+            let is_full = page.tools.len() == PAGE_SIZE || bytes + tool.bytes > PAGE_BYTES;
             if is_full && last.is_some() {
                 page.next = last;
                 break;
             }
-            page.bytes += tool.bytes;
+            bytes += tool.bytes;
             page.tools.push(Tool::clone(&tool.tool));
             last = Some(cursor);
         }
@@ -317,7 +295,7 @@ impl ListedTool {
 }
 
 /// Converts a tool to its form in MCP, under the given name.
-pub(super) fn listed(name: String, declared: &ToolDefinition) -> Tool {
+fn listed(name: String, declared: &ToolDefinition) -> Tool {
     let schema = Arc::new(listed_arguments(declared.input_schema.clone()));
     let mut tool = Tool::new(name, declared.description.clone(), schema);
     tool.title.clone_from(&declared.title);

@@ -4,18 +4,24 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
+use futures::stream;
 use kitbag_access::User;
 use kitbag_access::values::knowledge::DocumentsState;
 use kitbag_access::values::knowledge_tools::FETCH;
 use kitbag_base::shares::{Share, Shares};
-use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::model::{
+    ErrorCode, ErrorData, Implementation, JsonRpcResponse, JsonRpcVersion2_0, NotificationMetaObject,
+    RequestId, SubscriptionFilter, SubscriptionsListenResult,
+};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -52,8 +58,18 @@ pub(super) enum Change {
     Resources,
 }
 
+impl Change {
+    /// Method of the notification.
+    fn notification(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+        }
+    }
+}
+
 /// Watches the lists that a user can see. Occupies a place among the streams until it is dropped.
-#[derive(Clone)]
 pub(super) struct Changes {
     catalogue: Arc<Catalogue>,
     published: watch::Receiver<()>,
@@ -69,7 +85,7 @@ pub(super) struct Changes {
     /// Time of the next poll of the documents.
     next_look: Instant,
     end: Instant,
-    _share: Arc<Share>,
+    _share: Share,
 }
 
 impl Changes {
@@ -92,7 +108,7 @@ impl Changes {
             documents,
             next_look,
             end,
-            _share: Arc::new(share),
+            _share: share,
         }
     }
 
@@ -164,26 +180,90 @@ pub(super) fn streams() -> Shares {
     Shares::new(MAX_STREAMS, MAX_STREAMS_PER_USER)
 }
 
-/// Returns the event stream for a client of the older revisions.
-pub(super) fn event_stream(changes: Changes, stopping: CancellationToken) -> impl IntoResponse {
-    const TOOLS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-    const PROMPTS: &str = r#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#;
-    const RESOURCES: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#;
+/// A subscription of a client (`subscriptions/listen`).
+pub(super) struct Subscription {
+    /// Id of its request, which is in every message.
+    pub(super) id: RequestId,
+    /// What the client wants to hear of.
+    pub(super) accepted: SubscriptionFilter,
+    pub(super) server: Implementation,
+}
 
-    let events = futures::stream::unfold((changes, stopping), async |(mut changes, stopping)| {
-        let message = match changes.next(&stopping).await? {
-            Change::Tools => TOOLS,
-            Change::Prompts => PROMPTS,
-            Change::Resources => RESOURCES,
+impl Subscription {
+    fn acknowledgement(&self) -> Value {
+        notification(
+            "notifications/subscriptions/acknowledged",
+            json!({ "_meta": self.meta(), "notifications": self.accepted }),
+        )
+    }
+
+    /// Notification of a change; `None` if the client does not want to hear of it.
+    fn told(&self, change: Change) -> Option<Value> {
+        let SubscriptionFilter { tools_list_changed, prompts_list_changed, resources_list_changed, .. } =
+            &self.accepted;
+        let is_wanted = match change {
+            Change::Tools => tools_list_changed,
+            Change::Prompts => prompts_list_changed,
+            Change::Resources => resources_list_changed,
         };
-        Some((Event::default().event("message").data(message), (changes, stopping)))
+        is_wanted.and_then(|is_wanted| {
+            is_wanted.then(|| notification(change.notification(), json!({ "_meta": self.meta() })))
+        })
+    }
+
+    /// Result of the request, at the end of the stream.
+    fn end(self) -> Value {
+        let mut result = SubscriptionsListenResult::complete(self.id.clone());
+        result.meta.set_server_info(self.server);
+        json!(JsonRpcResponse { jsonrpc: JsonRpcVersion2_0, id: self.id, result })
+    }
+
+    fn meta(&self) -> NotificationMetaObject {
+        let mut meta = NotificationMetaObject::new();
+        meta.set_subscription_id(self.id.clone());
+        meta
+    }
+}
+
+fn notification(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+/// Returns the stream of notifications: of a subscription, or for a client of the older revisions, which hears of
+/// every change.
+pub(super) fn event_stream(
+    changes: Changes,
+    subscription: Option<Subscription>,
+    stopping: CancellationToken,
+) -> Response {
+    let first = stream::iter(subscription.as_ref().map(Subscription::acknowledgement));
+    let rest = stream::unfold(Some((changes, subscription)), move |open| {
+        let stopping = stopping.clone();
+        async move {
+            let (mut changes, subscription) = open?;
+            let Some(change) = changes.next(&stopping).await else {
+                return Some((subscription.map(Subscription::end), None));
+            };
+            let told = match &subscription {
+                Some(subscription) => subscription.told(change),
+                None => Some(json!({ "jsonrpc": "2.0", "method": change.notification() })),
+            };
+            Some((told, Some((changes, subscription))))
+        }
     });
-    Sse::new(events.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
+    let events = first
+        .chain(rest.filter_map(ready))
+        .map(|message| Ok::<_, Infallible>(Event::default().event("message").data(message.to_string())));
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL)).into_response()
 }
 
 /// Error for too many open streams.
-pub(super) fn too_many(id: Option<RequestId>) -> TransportError {
+pub(super) fn too_many(id: Option<&RequestId>) -> TransportError {
     let message =
         format!("{MAX_STREAMS_PER_USER} streams are open already; close one, or poll tools/list instead.");
-    TransportError::new(StatusCode::TOO_MANY_REQUESTS, id, ErrorData::new(TOO_MANY_STREAMS, message, None))
+    TransportError::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        id.cloned(),
+        ErrorData::new(TOO_MANY_STREAMS, message, None),
+    )
 }

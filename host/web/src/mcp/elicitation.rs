@@ -17,15 +17,15 @@ use kitbag_base::base_url::below;
 use kitbag_base::shares::Shares;
 use kitbag_identity::random_text;
 use rmcp::model::{
-    CallToolResponse, ClientCapabilities, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData,
-    InputRequest, InputRequiredResult, InputResponses,
+    CallToolResponse, ElicitRequest, ElicitRequestParams, ErrorCode, ErrorData, InputRequest,
+    InputRequiredResult, InputResponses,
 };
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::error;
 use url::Url;
 
-use super::calls::ClientLabel;
+use super::headers::{Client, Revision};
 use crate::{consents, secret_page};
 
 /// `URLElicitationRequiredError` of 2025-11-25.
@@ -88,14 +88,12 @@ pub(super) enum ElicitationResponse {
 }
 
 impl ElicitationMode {
-    /// Mode of a client of the current revision; `None` if it does not support links.
-    pub(super) fn of_capabilities(capabilities: Option<&ClientCapabilities>) -> Option<Self> {
-        capabilities?.elicitation.as_ref()?.url.as_ref().map(|_| Self::InputRequired)
-    }
-
-    /// Mode of a client of an older revision; `None` if it does not support links.
-    pub(super) fn of_label(client: Option<&ClientLabel>) -> Option<Self> {
-        client?.abilities().opens_links.then_some(Self::Error)
+    /// Mode of a client; `None` if it does not support links.
+    pub(super) fn of(client: &Client) -> Option<Self> {
+        client.abilities.opens_links.then_some(match client.revision {
+            Revision::Current => Self::InputRequired,
+            Revision::Older => Self::Error,
+        })
     }
 }
 

@@ -5,18 +5,21 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use futures::FutureExt;
+use kitbag_manifest::json::measure;
+use rmcp::model::RequestId;
 use serde_json::Value;
 use url::Url;
 
-use super::message::{Envelope, Message};
+use super::message::{MAX_VALUES, Message};
 use super::origin::OriginCheck;
+use crate::body::Unread;
 
 /// Result of parsing a message.
 #[derive(Debug)]
 pub enum Reading {
     /// Valid; passed on to its method.
     Message {
-        /// Id of a request.
+        /// Id of a request or a response.
         id: Option<Value>,
         /// Id of the request that a notification cancels.
         cancels: Option<Value>,
@@ -32,12 +35,17 @@ pub enum Reading {
 
 /// Parses a message in the way of `/mcp`.
 pub fn message(body: &[u8]) -> Reading {
-    let in_json = |id| serde_json::to_value(id).expect("an id is a number or a string");
-    match Envelope::parse(body) {
-        Ok(Envelope { id, message, .. }) => {
-            let cancels =
-                if let Message::Cancelled(request) = message { Some(in_json(request)) } else { None };
-            Reading::Message { id: id.map(in_json), cancels }
+    let in_json = |id| serde_json::to_value::<RequestId>(id).expect("an id is a number or a string");
+    let values = measure(body, MAX_VALUES).values;
+    let counted = if values > MAX_VALUES { Err(Unread::TooManyValues(MAX_VALUES)) } else { Ok(()) };
+    match Message::read(body, counted) {
+        Ok(message) => {
+            let (id, cancels) = match message {
+                Message::Request(request) => (Some(request.id), None),
+                Message::Notification(notification) => (None, notification.cancels),
+                Message::Response(response) => (response.id, None),
+            };
+            Reading::Message { id: id.map(in_json), cancels: cancels.map(in_json) }
         }
         Err(refusal) => {
             let response = refusal.into_response();

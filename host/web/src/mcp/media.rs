@@ -1,6 +1,6 @@
 //! `Content-Type` and `Accept` of MCP requests.
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use kitbag_manifest::media_type::essence;
 use rmcp::model::RequestId;
 
@@ -33,30 +33,18 @@ impl Accepts {
     pub(super) fn names_stream(headers: &HeaderMap) -> bool {
         ranges(headers).any(|range| range.eq_ignore_ascii_case(STREAM))
     }
-
-    /// Fails if the client accepts neither JSON nor a stream.
-    pub(super) fn check(self) -> Result<(), TransportError> {
-        if self.json || self.stream { Ok(()) } else { Err(not_acceptable(None, JSON)) }
-    }
-
-    /// Fails if the client does not accept a stream.
-    pub(super) fn check_stream(self, id: Option<RequestId>) -> Result<(), TransportError> {
-        if self.stream { Ok(()) } else { Err(not_acceptable(id, STREAM)) }
-    }
 }
 
-/// Fails unless the body's `Content-Type` is JSON.
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), TransportError> {
+/// Fails if the client accepts neither JSON nor a stream, or if its message is not JSON.
+pub(super) fn check(headers: &HeaderMap) -> Result<(), TransportError> {
+    if Accepts::of(headers) == (Accepts { json: false, stream: false }) {
+        return Err(not_acceptable(None, JSON));
+    }
     if media_type::is(headers, JSON) {
         return Ok(());
     }
     let why = format!("the Content-Type of a message is {JSON}");
     Err(TransportError::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, None, why))
-}
-
-/// Sets `Accept` to the value that rmcp requires.
-pub(super) fn normalise(headers: &mut HeaderMap) {
-    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
 }
 
 /// Media ranges of `Accept`, without parameters and without those excluded by a weight of zero.
@@ -71,13 +59,16 @@ fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
-fn not_acceptable(id: Option<RequestId>, kind: &str) -> TransportError {
+/// Error for a response type that the client does not accept.
+pub(super) fn not_acceptable(id: Option<RequestId>, kind: &str) -> TransportError {
     let why = format!("the answer is {kind}, which Accept leaves out");
     TransportError::invalid(StatusCode::NOT_ACCEPTABLE, id, why)
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn accepts(accept: &'static str) -> (bool, bool) {

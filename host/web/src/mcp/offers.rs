@@ -9,7 +9,7 @@
 use std::fmt::Write as _;
 
 use kitbag_access::values::dispatch::{ErrorCode, Failure, Reply, Success};
-use kitbag_access::values::toolkits::{listed_name, names_of};
+use kitbag_access::values::toolkits::names_of;
 use kitbag_access::{CallError, Completed, PartlyTyped};
 use kitbag_manifest::content::{Content, ContentBlock, MessageContent, PromptMessage};
 use kitbag_manifest::offers::split_uri;
@@ -26,17 +26,17 @@ use super::handler::Handler;
 use super::{content, resources};
 
 impl Handler {
-    pub(super) fn list_offered_prompts(&self, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
+    pub(super) fn list_prompts(&self, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
         let ((prompts, bytes), next) =
             self.offers().prompts(cursor).map_err(|error| invalid_cursor(&error))?;
-        self.context.share.expect_answer(bytes);
+        self.share.expect_answer(bytes);
         let mut result = ListPromptsResult::with_all_items(prompts);
         result.next_cursor = next;
         Ok(result)
     }
 
     /// Lists the user's documents, then the toolkits' resources without variables.
-    pub(super) async fn list_all_resources(
+    pub(super) async fn list_resources(
         &self,
         cursor: Option<&str>,
     ) -> Result<ListResourcesResult, ErrorData> {
@@ -44,7 +44,7 @@ impl Handler {
         // Only the cursors of documents are numbers.
         let is_of_documents = cursor.is_none_or(|cursor| cursor.parse::<i64>().is_ok());
         let (mut result, cursor) = if self.sees_documents() && is_of_documents {
-            let documents = resources::list(&self.context.user, cursor).await?;
+            let documents = resources::list(&self.user, cursor).await?;
             if documents.next_cursor.is_some() {
                 return Ok(documents);
             }
@@ -53,19 +53,19 @@ impl Handler {
             (ListResourcesResult::default(), cursor)
         };
         let ((offered, bytes), next) = offers.resources(cursor).map_err(|error| invalid_cursor(&error))?;
-        self.context.share.expect_answer(bytes);
+        self.share.expect_answer(bytes);
         result.resources.extend(offered);
         result.next_cursor = next;
         Ok(result)
     }
 
-    pub(super) fn list_all_templates(
+    pub(super) fn list_templates(
         &self,
         cursor: Option<&str>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let ((offered, bytes), next) =
             self.offers().templates(cursor).map_err(|error| invalid_cursor(&error))?;
-        self.context.share.expect_answer(bytes);
+        self.share.expect_answer(bytes);
         let own = (self.sees_documents() && cursor.is_none()).then(resources::template);
         let mut result =
             ListResourceTemplatesResult::with_all_items(own.into_iter().chain(offered).collect());
@@ -73,12 +73,12 @@ impl Handler {
         Ok(result)
     }
 
-    pub(super) async fn get_offered_prompt(
+    pub(super) async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
     ) -> Result<GetPromptResult, ErrorData> {
-        let user = &self.context.user;
-        let names = names_of(&request.name).filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
+        let user = &self.user;
+        let names = names_of(&request.name).filter(|(toolkit, _)| self.chosen.has_offers_of(toolkit));
         let prompt = names.and_then(|(toolkit, name)| Some((toolkit, user.prompt(toolkit, name)?)));
         let Some((toolkit, prompt)) = prompt else { return Err(unknown_prompt(&request.name)) };
         let reply = user.get_prompt(&prompt, request.arguments.unwrap_or_default()).await;
@@ -86,15 +86,15 @@ impl Handler {
         // LLM APIs refuse empty texts, and with them the rest of the conversation.
         let is_said = |message: &PromptMessage| !matches!(&message.content, MessageContent::Text(text) if text.is_empty());
         let convert = move || success.messages.into_iter().filter(is_said).map(content::message).collect();
-        Ok(GetPromptResult::new(self.context.share.work(success.bytes, convert).await))
+        Ok(GetPromptResult::new(self.share.work(success.bytes, convert).await))
     }
 
-    pub(super) async fn read_any_resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-        let user = &self.context.user;
+    pub(super) async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+        let user = &self.user;
         if resources::is_document(uri) && self.sees_documents() {
             return resources::read(user, uri).await;
         }
-        let parts = split_uri(uri).filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
+        let parts = split_uri(uri).filter(|(toolkit, _)| self.chosen.has_offers_of(toolkit));
         let resource = parts.and_then(|(toolkit, path)| Some((toolkit, user.resource(toolkit, path)?)));
         let Some((toolkit, resource)) = resource else {
             return Err(resources::unknown(uri, "unknown resource"));
@@ -112,13 +112,10 @@ impl Handler {
             Content::Image(_) | Content::Audio(_) | Content::Link(_) => None,
         };
         let convert = move || success.content.into_iter().filter_map(embedded).collect();
-        Ok(ReadResourceResult::new(self.context.share.work(success.bytes, convert).await))
+        Ok(ReadResourceResult::new(self.share.work(success.bytes, convert).await))
     }
 
-    pub(super) async fn complete_argument(
-        &self,
-        request: CompleteRequestParams,
-    ) -> Result<CompleteResult, ErrorData> {
+    pub(super) async fn complete(&self, request: CompleteRequestParams) -> Result<CompleteResult, ErrorData> {
         let (unknown, found) = match &request.r#ref {
             Reference::Prompt(prompt) => {
                 let found = names_of(&prompt.name);
@@ -134,12 +131,12 @@ impl Handler {
             }
             _ => return Err(ErrorData::invalid_params("ref is of a prompt or a resource", None)),
         };
-        let found = found.filter(|(toolkit, _)| self.context.chosen.has_offers_of(toolkit));
+        let found = found.filter(|(toolkit, _)| self.chosen.has_offers_of(toolkit));
         let Some((toolkit, completed)) = found else { return Err(unknown) };
         let others = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let others: Map<_, _> = others.into_iter().map(|(name, value)| (name, value.into())).collect();
         let ArgumentInfo { name, value, .. } = &request.argument;
-        let user = &self.context.user;
+        let user = &self.user;
         let reply =
             user.complete(toolkit, completed, PartlyTyped { argument: name, typed: value }, &others).await;
         let success = self.succeeded(toolkit, reply.ok_or(unknown)?)?;
@@ -147,7 +144,7 @@ impl Handler {
     }
 
     fn offers(&self) -> super::catalogue::Offers {
-        self.endpoint.catalogue.offers(&self.context.user, &self.context.chosen)
+        self.endpoint.catalogue.offers(&self.user, &self.chosen)
     }
 
     /// Converts the result of a call. The error of a failure links to the page where the user can fix it, if
@@ -155,11 +152,11 @@ impl Handler {
     fn succeeded(&self, toolkit: &str, reply: Result<Reply, CallError>) -> Result<Success, ErrorData> {
         match reply {
             Ok(Reply::Success(success)) => {
-                self.context.share.expect_answer(success.bytes);
+                self.share.expect_answer(success.bytes);
                 Ok(success)
             }
             Ok(Reply::Failure(failure)) => {
-                self.context.share.expect_answer(failure.envelope.error.len());
+                self.share.expect_answer(failure.envelope.error.len());
                 Err(self.refused(toolkit, failure))
             }
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
@@ -167,7 +164,7 @@ impl Handler {
     }
 
     fn refused(&self, toolkit: &str, mut failure: Failure) -> ErrorData {
-        let missing = self.missing(&listed_name(toolkit, ""), &failure);
+        let missing = self.missing(toolkit, &failure);
         if !missing.is_empty() {
             let page = self.endpoint.elicitation.page_of(toolkit, &missing);
             // Writing to a string cannot fail.

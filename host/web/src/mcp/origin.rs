@@ -10,8 +10,8 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, header};
 use url::{Position, Url};
 
-use crate::Shared;
 use crate::names::base_urls;
+use crate::state::Shared;
 
 /// The server's own host, and the origins of pages that may call it.
 pub(crate) struct OriginCheck {

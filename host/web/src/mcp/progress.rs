@@ -3,12 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use kitbag_access::values::dispatch::ProgressReport;
-use rmcp::RoleServer;
 use rmcp::model::{ProgressNotification, ProgressNotificationParam, ProgressToken, ServerJsonRpcMessage};
-use rmcp::service::Peer;
 use tokio::sync::mpsc;
 
-use super::conversation::Conversation;
+use super::events::Outbox;
 
 /// Maximum number of progress reports queued for a slow client; further ones are dropped.
 pub(super) const MAX_WAITING_REPORTS: usize = 16;
@@ -16,16 +14,16 @@ pub(super) const MAX_WAITING_REPORTS: usize = 16;
 /// A client's request for progress notifications of a call.
 pub(super) struct ProgressRequest {
     token: ProgressToken,
-    sink: ProgressSink,
+    outbox: Outbox,
     /// Largest value sent so far: a handler that runs again starts from zero, but reported progress must only
     /// grow.
     told: Mutex<Option<f64>>,
 }
 
 impl ProgressRequest {
-    /// Creates a request that reports to `sink` under this token.
-    pub(super) fn new(token: ProgressToken, sink: ProgressSink) -> Self {
-        Self { token, sink, told: Mutex::default() }
+    /// Creates a request that reports to `outbox` under this token.
+    pub(super) fn new(token: ProgressToken, outbox: Outbox) -> Self {
+        Self { token, outbox, told: Mutex::default() }
     }
 
     /// Whether the value exceeds all that were sent before; records it.
@@ -37,17 +35,7 @@ impl ProgressRequest {
         }
         grows
     }
-}
 
-/// Destination of progress notifications.
-pub(super) enum ProgressSink {
-    /// The stream made by rmcp.
-    Peer(Peer<RoleServer>),
-    /// The stream of a conversation.
-    Conversation(Conversation),
-}
-
-impl ProgressRequest {
     /// Forwards reports to the client until the call ends.
     pub(super) async fn pass_on(&self, mut reports: mpsc::Receiver<ProgressReport>) {
         while let Some(ProgressReport { progress, total, message }) = reports.recv().await {
@@ -57,15 +45,7 @@ impl ProgressRequest {
             let mut params = ProgressNotificationParam::new(self.token.clone(), progress);
             params.total = total;
             params.message = message;
-            match &self.sink {
-                // Errors are ignored: a disconnect of the client ends the call elsewhere.
-                ProgressSink::Peer(peer) => drop(peer.notify_progress(params).await),
-                ProgressSink::Conversation(conversation) => {
-                    conversation.notify(&ServerJsonRpcMessage::notification(
-                        ProgressNotification::new(params).into(),
-                    ));
-                }
-            }
+            self.outbox.notify(&ServerJsonRpcMessage::notification(ProgressNotification::new(params).into()));
         }
     }
 }

@@ -17,9 +17,9 @@ use super::assets;
 use super::cost;
 use super::frame::{self, Frame, Section};
 use super::text;
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::state::Shared;
 
 #[derive(Template)]
 #[template(path = "ui/templates/connect.html")]

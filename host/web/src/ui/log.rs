@@ -18,13 +18,13 @@ use url::form_urlencoded::Serializer;
 
 use super::frame::{self, Frame, Section};
 use super::text;
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
 use crate::logs::tail::{CallLines, Tail, json_lines};
 use crate::logs::{bad_query, outcome};
 use crate::pages::origin::comes_from_own_page;
 use crate::share::RequestShare;
+use crate::state::Shared;
 use entry::ShownCall;
 
 /// Calls per page.

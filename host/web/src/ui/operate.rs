@@ -16,10 +16,10 @@ use serde::Deserialize;
 
 use super::frame::{self, Frame, Section};
 use super::{multipart, text};
-use crate::Shared;
 use crate::authenticate::By;
 use crate::documents::declared_length;
 use crate::error::WebError;
+use crate::state::Shared;
 
 /// Outcome of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

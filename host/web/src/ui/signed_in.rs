@@ -11,11 +11,12 @@ use tokio::time::timeout;
 use super::form::Form;
 use super::frame::{self, Frame};
 use crate::authenticate::Authorizes;
+use crate::connection_state::ConnectionState;
 use crate::documents::declared_length;
 use crate::error::WebError;
+use crate::media_type;
 use crate::sessions::{Sessions, SignedIn, sign_in_path};
 use crate::share::Purpose;
-use crate::{ConnectionState, media_type};
 
 /// Maximum bytes of a submitted form that the page asking for a sign-in preserves.
 const MAX_KEPT_FORM_BYTES: u64 = 16 << 10;

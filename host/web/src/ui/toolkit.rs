@@ -28,9 +28,9 @@ use super::icon::Icon;
 use super::reach::{self, Reach};
 use super::text;
 use super::usage::Curve;
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::{WebError, status_of};
+use crate::state::Shared;
 use account::Account;
 use settings::{Field, Input};
 

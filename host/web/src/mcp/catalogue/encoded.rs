@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use rmcp::model::{ListToolsResult, ServerResult};
+use rmcp::model::ListToolsResult;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::super::answer;
+use super::super::headers::Revision;
 use super::{Cursor, Page, View, WholeList};
 
 /// Memory limit of all encoded lists, in bytes; evicts the least recently used.
@@ -14,22 +16,13 @@ const MAX_BYTES: u64 = 32 << 20;
 /// Overhead of a page besides its text, in bytes.
 const PAGE_BYTES: usize = 256;
 
-/// Form of a result, by revision of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::mcp) enum Shape {
-    /// 2026-07-28 or later.
-    Current,
-    /// Before 2026-07-28.
-    Older,
-}
-
 /// Memory-bounded cache of encoded lists. Clones share it.
 #[derive(Clone)]
-pub(super) struct EncodedLists(Cache<(View, Shape), EncodedPages>);
+pub(super) struct EncodedLists(Cache<(View, Revision), EncodedPages>);
 
 /// All pages of a list.
 #[derive(Clone)]
-pub(super) struct EncodedPages(Arc<[EncodedPage]>);
+struct EncodedPages(Arc<[EncodedPage]>);
 
 struct EncodedPage {
     from: Cursor,
@@ -48,44 +41,47 @@ impl EncodedLists {
         Self(cache.build())
     }
 
-    /// Returns the pages of a list if they are cached.
-    pub(super) fn get(&self, list: &WholeList, shape: Shape) -> Option<EncodedPages> {
-        self.0.get(&(list.view(), shape))
+    /// Returns the page that begins at `from`, if the list is cached and a page begins there.
+    pub(super) fn cached_page(
+        &self,
+        list: &WholeList,
+        from: &Cursor,
+        revision: Revision,
+    ) -> Option<Arc<RawValue>> {
+        self.0.get(&(list.view(), revision))?.beginning_at(from)
     }
 
-    /// Encodes the pages of a list, once for all who need them at the same time.
-    pub(super) fn add(&self, list: &WholeList, shape: Shape) -> EncodedPages {
-        self.0.get_with((list.view(), shape), || encode(list, shape))
+    /// Returns the page that begins at `from`. Encodes the pages of the list, once for all who need them at the same
+    /// time, and one that begins elsewhere, since the list has changed, for itself.
+    pub(super) fn page(&self, list: &WholeList, from: &Cursor, revision: Revision) -> Arc<RawValue> {
+        let pages = self.0.get_with((list.view(), revision), || encode(list, revision));
+        pages.beginning_at(from).unwrap_or_else(|| result(list.page(from), revision))
     }
 }
 
 impl EncodedPages {
     /// Returns the page that begins at `from`, if there is one.
-    pub(super) fn beginning_at(&self, from: &Cursor) -> Option<Arc<RawValue>> {
+    fn beginning_at(&self, from: &Cursor) -> Option<Arc<RawValue>> {
         self.0.iter().find(|page| page.from == *from).map(|page| page.result.clone())
     }
 }
 
 /// Encodes all pages of a list.
-fn encode(list: &WholeList, shape: Shape) -> EncodedPages {
+fn encode(list: &WholeList, revision: Revision) -> EncodedPages {
     let mut pages = Vec::new();
     let mut start = Some(Cursor::default());
     while let Some(from) = start {
         let page = list.page(&from);
         let next = page.next.clone();
-        pages.push(EncodedPage { from, result: result(page, shape) });
+        pages.push(EncodedPage { from, result: result(page, revision) });
         start = next;
     }
     EncodedPages(pages.into())
 }
 
-/// Encodes a page as the `result` of a response, completed as rmcp does for each revision.
-fn result(page: Page, shape: Shape) -> Arc<RawValue> {
-    let mut result = ServerResult::ListToolsResult(page.into());
-    match shape {
-        Shape::Current => result.fill_missing_cache_hints(),
-        Shape::Older => result.strip_result_type_for_legacy_peer(),
-    }
+/// Encodes a page as the `result` of a response.
+fn result(page: Page, revision: Revision) -> Arc<RawValue> {
+    let result = answer::completed(ListToolsResult::from(page).into(), revision);
     to_raw_value(&result).expect("tools always serialise").into()
 }
 
@@ -122,10 +118,10 @@ mod tests {
     }
 
     /// Returns the names on all pages, and the number of pages.
-    fn names(encoded: &EncodedLists, list: &WholeList, shape: Shape) -> (Vec<String>, usize) {
+    fn names(encoded: &EncodedLists, list: &WholeList, revision: Revision) -> (Vec<String>, usize) {
         let (mut names, mut pages, mut next) = (Vec::new(), 0, Some(Cursor::default()));
         while let Some(from) = next {
-            let page = encoded.add(list, shape).beginning_at(&from).expect("a page begins there");
+            let page = encoded.page(list, &from, revision);
             let page: Value = serde_json::from_str(page.get()).expect("it is JSON");
             names.extend(
                 page["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].to_string()),
@@ -141,16 +137,19 @@ mod tests {
         let (encoded, list) =
             (EncodedLists::new(), list(&[("a", PAGE_SIZE - 1), ("b", PAGE_SIZE + 1), ("c", 1)]));
 
-        for shape in [Shape::Current, Shape::Older] {
-            let (mut names, pages) = names(&encoded, &list, shape);
+        for revision in [Revision::Current, Revision::Older] {
+            let (mut names, pages) = names(&encoded, &list, revision);
             names.dedup();
-            assert_eq!((names.len(), pages), (2 * PAGE_SIZE + 1, 3), "{shape:?}");
+            assert_eq!((names.len(), pages), (2 * PAGE_SIZE + 1, 3), "{revision:?}");
         }
-        let pages = encoded.get(&list, Shape::Current).expect("they are cached");
-        let again = encoded.add(&list, Shape::Current);
-        assert!(Arc::ptr_eq(&pages.0, &again.0));
-        let inside = Cursor::after(Section::Others, "a", 7);
-        assert!(pages.beginning_at(&inside).is_none(), "no page begins there");
+        let (first, inside) = (Cursor::default(), Cursor::after(Section::Others, "a", PAGE_SIZE - 2));
+        let page = encoded.cached_page(&list, &first, Revision::Current).expect("it is cached");
+        assert!(Arc::ptr_eq(&page, &encoded.page(&list, &first, Revision::Current)));
+        assert!(encoded.cached_page(&list, &inside, Revision::Current).is_none(), "no page begins there");
+        let page: Value =
+            serde_json::from_str(encoded.page(&list, &inside, Revision::Current).get()).expect("JSON");
+        assert_eq!(page["tools"].as_array().map(Vec::len), Some(PAGE_SIZE));
+        assert_eq!(page["tools"][0]["name"], "b__t0");
     }
 
     #[test]
@@ -168,7 +167,7 @@ mod tests {
         };
         let list = WholeList(vec![with_last_always_on("a"), with_last_always_on("b")]);
 
-        let (names, pages) = names(&EncodedLists::new(), &list, Shape::Current);
+        let (names, pages) = names(&EncodedLists::new(), &list, Revision::Current);
 
         assert_eq!(names, [r#""a__first""#, r#""b__first""#, r#""a__other""#, r#""b__other""#]);
         assert_eq!(pages, 1);
@@ -179,7 +178,7 @@ mod tests {
         let third = "x".repeat(PAGE_BYTES / 3);
         let list = WholeList(vec![toolkit("a", 7, &third), toolkit("b", 1, &"x".repeat(2 * PAGE_BYTES))]);
 
-        let (names, pages) = names(&EncodedLists::new(), &list, Shape::Current);
+        let (names, pages) = names(&EncodedLists::new(), &list, Revision::Current);
 
         assert_eq!((names.len(), pages), (8, 5));
     }
@@ -187,7 +186,7 @@ mod tests {
     #[test]
     fn whoever_sees_something_else_gets_something_else() {
         let encoded = EncodedLists::new();
-        let names_of = |toolkits: &[(&str, usize)]| names(&encoded, &list(toolkits), Shape::Current).0;
+        let names_of = |toolkits: &[(&str, usize)]| names(&encoded, &list(toolkits), Revision::Current).0;
 
         let all = names_of(&[("a", 1), ("b", 2)]);
 
@@ -204,7 +203,7 @@ mod tests {
 
         for index in 0..40 {
             let list = WholeList(vec![toolkit(&index.to_string(), 1, &long)]);
-            assert!(encoded.add(&list, Shape::Current).beginning_at(&Cursor::default()).is_some());
+            encoded.page(&list, &Cursor::default(), Revision::Current);
         }
 
         encoded.0.run_pending_tasks();

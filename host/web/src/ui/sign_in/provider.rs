@@ -8,7 +8,7 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use kitbag_identity::{Arrival, Departure, ProviderError, ProviderSignIn};
 
 use super::local::agent;
-use crate::ConnectionState;
+use crate::connection_state::ConnectionState;
 use crate::error::WebError;
 use crate::sessions::{Sessions, SignInMode};
 use crate::ui::frame::{self, Frame};

@@ -12,9 +12,9 @@ use kitbag_base::base_url::below;
 use url::Url;
 
 use super::{Done, Refused, Seen, back_to, page};
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::state::Shared;
 use crate::ui::form::Form;
 use crate::ui::frame::{self, Frame, Section};
 use crate::ui::signed_in::CALLBACK;

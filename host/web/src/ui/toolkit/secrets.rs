@@ -9,9 +9,9 @@ use kitbag_access::{AccessError, StoredSecret, User};
 use secrecy::SecretString;
 
 use super::{Done, Refused, Seen, back_to, page};
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::state::Shared;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
 

@@ -11,9 +11,9 @@ use kitbag_manifest::{ConfigField, ConfigKind, Problem};
 use serde_json::{Map, Number, Value};
 
 use super::{Done, Refused, Seen, back_to, page};
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::state::Shared;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
 

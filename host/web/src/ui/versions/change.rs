@@ -7,9 +7,9 @@ use kitbag_access::values::toolkits::{LiveVersion, Rollback, RolledBack, Toolkit
 use kitbag_access::{AccessError, Operator, User};
 
 use super::{Done, Wanted, back_to, page, vouch_of};
-use crate::Shared;
 use crate::authenticate::By;
 use crate::error::WebError;
+use crate::state::Shared;
 use crate::ui::form::Form;
 use crate::ui::frame::Frame;
 
