@@ -193,7 +193,7 @@ impl Subscription {
     fn acknowledgement(&self) -> Value {
         notification(
             "notifications/subscriptions/acknowledged",
-            json!({ "_meta": self.meta(), "notifications": self.accepted }),
+            &json!({ "_meta": self.meta(), "notifications": self.accepted }),
         )
     }
 
@@ -207,7 +207,7 @@ impl Subscription {
             Change::Resources => resources_list_changed,
         };
         is_wanted.and_then(|is_wanted| {
-            is_wanted.then(|| notification(change.notification(), json!({ "_meta": self.meta() })))
+            is_wanted.then(|| notification(change.notification(), &json!({ "_meta": self.meta() })))
         })
     }
 
@@ -225,7 +225,7 @@ impl Subscription {
     }
 }
 
-fn notification(method: &str, params: Value) -> Value {
+fn notification(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
 }
 
