@@ -246,10 +246,13 @@ mod tests {
     use kitbag_base::tasks::take_a_share;
     use kitbag_database::peers::Hints;
     use kitbag_identity::TokenProfile;
+    use kitbag_net::traces::Traces;
+    use kitbag_vault::{KeySource, Vault};
 
     use super::*;
     use crate::invocations::RetentionLimits;
     use crate::tests::books;
+    use crate::user_config::UserConfig;
 
     #[tokio::test]
     async fn a_call_that_panics_has_failed_and_one_that_is_dropped_was_cancelled() {
@@ -258,7 +261,7 @@ mod tests {
         let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
         let invocations = Invocations::open(database.clone(), Hints::off(), limits).await.expect("they open");
         let invocations = Arc::new(invocations);
-        let tool = Callee::Toolkit(toolkits.registry().find("books__find").expect("it is live"));
+        let tool = Callee::Toolkit(toolkits.registry.load().find("books__find").expect("it is live"));
         let caller = Caller {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,
@@ -269,12 +272,27 @@ mod tests {
             groups: kitbag_identity::Groups::default(),
         };
 
-        let metrics = Metrics::default();
-        let workers = Workers::start("worker", take_a_share).expect("there are threads");
-        let parts = (&invocations, &metrics, &workers);
-        drop(Recording::start(parts, (&tool, &caller), None, Span::default()));
+        let key = KeySource::File(folder.path().join("master-key"));
+        let services = CallServices {
+            toolkits,
+            vault: Arc::new(Vault::open(database.clone(), key).await.expect("the vault opens")),
+            user_config: Arc::new(UserConfig::new(database.clone())),
+            invocations: invocations.clone(),
+            workers: Workers::start("worker", take_a_share).expect("there are threads"),
+            metrics: Metrics::default(),
+            traces: Traces::default(),
+        };
+        let call = Call {
+            caller: &caller,
+            arrival: None,
+            tool: &tool,
+            limits: Vec::new(),
+            run: None,
+            answers: None,
+        };
+        drop(Recording::start(&services, &call, Span::default()));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _recording = Recording::start(parts, (&tool, &caller), None, Span::default());
+            let _recording = Recording::start(&services, &call, Span::default());
             panic!("on purpose");
         }));
         assert!(panicked.is_err());

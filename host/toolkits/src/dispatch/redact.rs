@@ -205,7 +205,7 @@ mod tests {
 
     async fn redacted(given: Report, secrets: &Arc<UserSecrets>, tokens: &AttachedTokens) -> Report {
         let workers = Workers::start("worker", take_a_share).expect("threads can be started");
-        report((&workers, "ana"), given, secrets, tokens).await
+        report(WorkersOf { workers: &workers, user: "ana" }, given, secrets, tokens).await
     }
 
     fn report_of(ended: Ended, logged: &str) -> Report {

@@ -133,15 +133,15 @@ async fn a_registry_is_asked_once_an_hour_by_one_of_the_processes() {
     let one = process(folder.path(), &database, &followed).await;
     let other = process(other_folder.path(), &database, &followed).await;
 
-    let (first, second) = tokio::join!(one.ask_registries(), other.ask_registries());
+    let (first, second) = tokio::join!(one.updates.ask_registries(), other.updates.ask_registries());
     first.and(second).unwrap();
     assert_eq!(asked(&registry).0, 1);
-    one.ask_registries().await.unwrap();
+    one.updates.ask_registries().await.unwrap();
     long_ago(&database, "asked_at", HOUR - 60_000).await;
-    one.ask_registries().await.unwrap();
+    one.updates.ask_registries().await.unwrap();
     assert_eq!(asked(&registry).0, 1);
     long_ago(&database, "asked_at", HOUR + 1).await;
-    other.ask_registries().await.unwrap();
+    other.updates.ask_registries().await.unwrap();
     assert_eq!(asked(&registry).0, 2);
 }
 
