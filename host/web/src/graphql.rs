@@ -19,7 +19,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_graphql::{Context, Request, Response as Answer, Variables};
+use async_graphql::parser::types::ExecutableDocument;
+use async_graphql::{Context, Request, Response as Answer, ServerError, Variables};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
@@ -51,6 +52,9 @@ use schema::KitbagSchema;
 const MAX_REQUEST_BYTES: usize = 34 << 20;
 /// Maximum bytes of the query itself. Values belong in its variables.
 const MAX_QUERY_BYTES: usize = 64 << 10;
+/// Parsing and checking a byte of a query takes as long as going through so many bytes of data: a usual query is
+/// processed at once.
+const PARSING_COST: usize = 32;
 /// Minimum bytes of a large request, which takes several times its size in memory while it is executed.
 const LARGE_BYTES: usize = 1 << 20;
 /// Maximum number of large requests executed concurrently; one per user.
@@ -172,8 +176,7 @@ pub(super) async fn answer(
 async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestContext) -> Answer {
     let GraphqlRequest { query, operation_name, variables } = request;
     let share = context.share.clone();
-    // Parsing and counting take milliseconds: both are bounded by the query's length.
-    let document = match share.in_turn(move || bounds::parse(&query)).await {
+    let document = match parsed(&share, query).await {
         Ok(document) => document,
         Err(refusal) => return Answer::from_errors(vec![refusal]),
     };
@@ -185,6 +188,11 @@ async fn ask(schema: &KitbagSchema, request: GraphqlRequest, context: RequestCon
     let variables = variables.into_iter().flatten().collect();
     let request = request.variables(Variables::from_json(Value::Object(variables))).data(context);
     error::with_codes(schema.execute(request).await)
+}
+
+/// Parses a query and checks its size: a usual one at once, a long one in a turn of the user.
+async fn parsed(share: &RequestShare, query: String) -> Result<ExecutableDocument, ServerError> {
+    share.work(query.len().saturating_mul(PARSING_COST), move || bounds::parse(&query)).await
 }
 
 impl GraphqlRequest {
@@ -285,4 +293,43 @@ fn bytes_as_json(text: &str) -> usize {
         _ => 1,
     };
     text.bytes().map(of_byte).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use futures::FutureExt;
+    use kitbag_base::tasks::take_a_share;
+    use kitbag_base::workers::Workers;
+
+    use super::*;
+    use crate::share::{Purpose, RequestShares};
+
+    #[tokio::test]
+    async fn a_usual_query_does_not_wait_for_the_large_work_of_others_and_a_long_one_does() {
+        let workers = Workers::start("worker", take_a_share).expect("threads can be started");
+        let shares = RequestShares::new(1 << 30, 1 << 20, 4, workers.clone());
+        let share = shares.begin(Purpose::Api, "ana").expect("it is the first request");
+        // More users than there are threads.
+        let (gates, running): (Vec<_>, Vec<_>) = (0..16)
+            .map(|user| {
+                let (gate, waiting) = mpsc::channel::<()>();
+                let workers = workers.clone();
+                let work =
+                    async move { workers.run_in_turn(&user.to_string(), move || waiting.recv()).await };
+                (gate, tokio::spawn(work))
+            })
+            .unzip();
+        tokio::task::yield_now().await;
+
+        let usual = "{ documents(limit: 50) { items { id title state } } }".to_owned();
+        let long = format!("{{ {} }}", "me { userId } ".repeat(1000));
+
+        assert!(matches!(parsed(&share, usual).now_or_never(), Some(Ok(_))));
+        assert!(parsed(&share, long).now_or_never().is_none());
+
+        drop(gates);
+        futures::future::join_all(running).await;
+    }
 }
