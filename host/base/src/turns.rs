@@ -291,6 +291,8 @@ mod tests {
         assert!((&mut last).now_or_never().is_some());
     }
 
+    type Request = Pin<Box<dyn Future<Output = Turn>>>;
+
     /// A step of a schedule: a user asks for a turn, gives one back, or stops waiting.
     #[derive(Clone, Copy, Debug)]
     enum Step {
@@ -319,7 +321,7 @@ mod tests {
             steps in steps(),
         ) {
             let turns = Turns::new(total, per_user);
-            let mut waiting: Vec<(usize, Pin<Box<dyn Future<Output = Turn>>>)> = Vec::new();
+            let mut waiting: Vec<(usize, Request)> = Vec::new();
             let mut running: Vec<(usize, Turn)> = Vec::new();
             for step in steps {
                 match step {

@@ -256,7 +256,7 @@ mod tests {
         let (held, gone) = tokio::sync::oneshot::channel::<()>();
         let slow = pending(async move |_outbox| {
             let _held = held;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
 
         drop(slow.respond(Patience { silence: Duration::ZERO, ..PATIENT }).await);
