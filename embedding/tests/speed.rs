@@ -39,9 +39,11 @@ fn an_encoder_takes_less_time_than_a_plain_loop_over_as_many_products() {
 fn plain_products() {
     const LANES: usize = 16;
 
-    let (one, other) = (vec![0.5_f32; WIDE], vec![0.25_f32; WIDE]);
+    let one = vec![0.5_f32; WIDE];
+    let other = vec![0.25_f32; WIDE];
     for _ in 0..PRODUCTS / WIDE {
-        let (one, other) = (black_box(one.as_chunks::<LANES>().0), black_box(other.as_chunks::<LANES>().0));
+        let one = black_box(one.as_chunks::<LANES>().0);
+        let other = black_box(other.as_chunks::<LANES>().0);
         let mut sums = [0_f32; LANES];
         for (one, other) in one.iter().zip(other) {
             for lane in 0..LANES {

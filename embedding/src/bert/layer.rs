@@ -44,7 +44,8 @@ impl Layer {
         config: &Config,
         multiplier: &Multiplier,
     ) -> Result<Self, LoadError> {
-        let (hidden, wide) = (config.hidden_size, config.intermediate_size);
+        let hidden = config.hidden_size;
+        let wide = config.intermediate_size;
         let linear =
             |part: &str, shape| Linear::load(weights, &[format!("{name}.{part}")], shape, multiplier);
         let norm = |part: &str| LayerNorm::load(weights, &format!("{name}.{part}.LayerNorm"), config);
@@ -106,7 +107,8 @@ impl Layer {
         let hidden = width / 3;
         let head = hidden / self.heads;
         context.resize(projections.len() / 3, 0.0);
-        let (mut rest, mut contexts) = (projections, context.as_mut_slice());
+        let mut rest = projections;
+        let mut contexts = context.as_mut_slice();
         for &length in lengths {
             let (text, after) = rest.split_at(length * width);
             let (context, contexts_after) = contexts.split_at_mut(length * hidden);
@@ -127,7 +129,8 @@ impl Layer {
                     Softmax::new_mut(row).dispatch();
                 }
                 let shares = NdTensorView::from_data([length, length], scores.as_slice());
-                let (shares, values) = (GemmInputA::Unpacked(shares), GemmInputB::Unpacked(values));
+                let shares = GemmInputA::Unpacked(shares);
+                let values = GemmInputB::Unpacked(values);
                 multiplier.float.gemm(mixed, shares, values, GemmOptions::default()).expect(FITS);
                 for (to, from) in context.chunks_exact_mut(hidden).zip(mixed.chunks_exact(head)) {
                     to[first..first + head].copy_from_slice(from);
@@ -142,6 +145,7 @@ fn multiply(scores: &mut [f32], query: Matrix<'_>, keys: Matrix<'_>, multiplier:
     #[expect(clippy::cast_precision_loss, reason = "a head has far fewer than 2^23 numbers")]
     let alpha = (query.size(1) as f32).sqrt().recip();
     let options = GemmOptions { alpha, ..GemmOptions::default() };
-    let (query, keys) = (GemmInputA::Unpacked(query), GemmInputB::Unpacked(keys));
+    let query = GemmInputA::Unpacked(query);
+    let keys = GemmInputB::Unpacked(keys);
     multiplier.float.gemm(scores, query, keys, options).expect(FITS);
 }

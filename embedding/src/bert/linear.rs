@@ -50,7 +50,8 @@ impl Linear {
         [outputs, inputs]: [usize; 2],
         multiplier: &Multiplier,
     ) -> Result<Self, LoadError> {
-        let (mut rows, mut bias) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut bias = Vec::new();
         for name in names {
             rows.extend(weights.get(&format!("{name}.weight"), &[outputs, inputs])?);
             bias.extend(weights.get(&format!("{name}.bias"), &[outputs])?);
@@ -58,8 +59,8 @@ impl Linear {
         let shape = [bias.len(), inputs];
         let matrix = match &multiplier.bytes {
             Some(executor) => {
-                let (mut rounded, mut scales) =
-                    (Vec::with_capacity(rows.len()), Vec::with_capacity(bias.len()));
+                let mut rounded = Vec::with_capacity(rows.len());
+                let mut scales = Vec::with_capacity(bias.len());
                 for row in rows.chunks_exact(inputs) {
                     let scale = step(row);
                     #[expect(clippy::cast_possible_truncation, reason = "it is between -127 and 127")]

@@ -90,8 +90,8 @@ fn expected(tokens: &[u32], activation: fn(f32) -> f32) -> Vec<f32> {
     let norm = |name: &str, row: &[f32]| -> Vec<f32> {
         let mean = row.iter().sum::<f32>() / 24.0;
         let deviation = (row.iter().map(|number| (number - mean).powi(2)).sum::<f32>() / 24.0).sqrt();
-        let (weight, bias) =
-            (get(&format!("{name}.LayerNorm.weight")), get(&format!("{name}.LayerNorm.bias")));
+        let weight = get(&format!("{name}.LayerNorm.weight"));
+        let bias = get(&format!("{name}.LayerNorm.bias"));
         (0..HIDDEN).map(|at| (row[at] - mean) / deviation * weight[at] + bias[at]).collect()
     };
     let linear = |name: &str, row: &[f32]| -> Vec<f32> {
@@ -112,7 +112,9 @@ fn expected(tokens: &[u32], activation: fn(f32) -> f32) -> Vec<f32> {
         let part = |name: &str| -> Vec<_> {
             states.iter().map(|state| linear(&format!("{layer}.attention.self.{name}"), state)).collect()
         };
-        let (queries, keys, values) = (part("query"), part("key"), part("value"));
+        let queries = part("query");
+        let keys = part("key");
+        let values = part("value");
         let head = HIDDEN / HEADS;
         let context = |token: usize| -> Vec<f32> {
             let of_head = |first: usize| {

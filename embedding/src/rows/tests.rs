@@ -35,7 +35,9 @@ fn products(rows: &Rows, probe: &Probe) -> Vec<f32> {
 
 /// Columns of some rows.
 fn part(rows: &Rows, numbers: &[u32]) -> Columns<Bytes> {
-    let (mut sketches, mut factors, mut of_numbers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sketches = Vec::new();
+    let mut factors = Vec::new();
+    let mut of_numbers = Vec::new();
     rows.write_sketches(numbers, &mut sketches).expect("they are there");
     rows.write_factors(numbers, &mut factors).expect("they are there");
     rows.write_numbers(numbers, &mut of_numbers).expect("they are there");
@@ -120,7 +122,8 @@ fn a_rotation_keeps_products() {
             rotation.apply(vector);
         }
 
-        let (before, after) = (dot(&vectors[0], &vectors[1]), dot(&rotated[0], &rotated[1]));
+        let before = dot(&vectors[0], &vectors[1]);
+        let after = dot(&rotated[0], &rotated[1]);
         assert!((before - after).abs() < 1e-5, "{width}");
     }
     let mut first = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
@@ -200,7 +203,8 @@ fn rows_that_were_written_are_read_as_they_were_and_more_can_follow() {
     let rows = rows(&vectors);
     let probe = Probe::new(vectors[5].clone());
     let bits = |products: Vec<f32>| products.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-    let (expected, estimates) = (bits(products(&rows, &probe)), bits(rows.estimates(&probe)));
+    let expected = bits(products(&rows, &probe));
+    let estimates = bits(rows.estimates(&probe));
 
     let mut read = Rows::of_part(24, part(&rows, &all(&rows))).expect("they were written so");
 

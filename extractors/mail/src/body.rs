@@ -103,7 +103,9 @@ fn unflowed(text: &str, deletes_space: bool) -> String {
 /// Removes the commands of enriched text (RFC 1896): `<bold>`, with `<<` for a bracket. One line end is a space, and of
 /// several the first is left out.
 fn enriched(text: &str) -> String {
-    let (mut plain, mut rest, mut is_parameter) = (String::with_capacity(text.len()), text, false);
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut is_parameter = false;
     while let Some(at) = rest.find('<') {
         let (before, command) = rest.split_at(at);
         if !is_parameter {

@@ -95,7 +95,8 @@ fn time(value: &str) -> String {
 }
 
 fn unescaped(value: &str) -> String {
-    let (mut text, mut characters) = (String::with_capacity(value.len()), value.chars());
+    let mut text = String::with_capacity(value.len());
+    let mut characters = value.chars();
     while let Some(character) = characters.next() {
         match character {
             '\\' => match characters.next() {

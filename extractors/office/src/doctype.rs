@@ -14,7 +14,8 @@ const MAX_ADDED_BYTES: usize = 4 << 20;
 pub(crate) fn expanded(document: &str) -> String {
     let Some((before, declaration, after)) = split(document) else { return document.to_owned() };
     let entities = entities(declaration);
-    let (mut expanded, mut added) = (before.to_owned(), 0);
+    let mut expanded = before.to_owned();
+    let mut added = 0;
     let mut pieces = after.split('&');
     expanded.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {

@@ -19,7 +19,8 @@ pub(crate) fn read(mut archive: Archive) -> Result<Extracted, ExtractError> {
     let book = Book::read(&package)?;
     let encrypted = encrypted(&archive.text("META-INF/encryption.xml")?.unwrap_or_default());
 
-    let (mut flow, mut failure) = (Flow::default(), None);
+    let mut flow = Flow::default();
+    let mut failure = None;
     for chapter in &book.chapters {
         if flow.is_full() {
             break;
@@ -68,7 +69,8 @@ struct Book {
 
 impl Book {
     fn read(package: &str) -> Result<Self, ExtractError> {
-        let (mut book, mut manifest) = (Self::default(), HashMap::new());
+        let mut book = Self::default();
+        let mut manifest = HashMap::new();
         let mut nodes = Nodes::of(package);
         while let Some(node) = nodes.next()? {
             let Node::Start(tag) = node else { continue };
@@ -96,7 +98,8 @@ impl Book {
 
 /// Returns the paths of encrypted parts. Fonts are often among them, in books that can be read.
 fn encrypted(encryption: &str) -> HashSet<String> {
-    let (mut paths, mut nodes) = (HashSet::new(), Nodes::of(encryption));
+    let mut paths = HashSet::new();
+    let mut nodes = Nodes::of(encryption);
     while let Ok(Some(node)) = nodes.next() {
         match node {
             Node::Start(tag) if tag.name() == "CipherReference" => {

@@ -24,8 +24,11 @@ pub(crate) fn unwrapped(archive: &mut Archive) -> Vec<(String, String)> {
 
 /// Returns a part without ruby; `None` if there is none in it.
 fn without_ruby(part: &str) -> Result<Option<String>, ExtractError> {
-    let (mut changed, mut readings) = (String::with_capacity(part.len()), String::new());
-    let (mut copied, mut before, mut runs) = (0, 0, 0_usize);
+    let mut changed = String::with_capacity(part.len());
+    let mut readings = String::new();
+    let mut copied = 0;
+    let mut before = 0;
+    let mut runs = 0_usize;
     let mut nodes = Nodes::of(part);
     while let Some(node) = nodes.next()? {
         match node {
@@ -55,7 +58,9 @@ fn without_ruby(part: &str) -> Result<Option<String>, ExtractError> {
 
 /// Returns the words of ruby, of which the start tag was read, and adds what is above them to the readings.
 fn words(nodes: &mut Nodes<'_>, readings: &mut String) -> Result<String, ExtractError> {
-    let (mut words, mut reading, mut is_reading) = (String::new(), String::new(), false);
+    let mut words = String::new();
+    let mut reading = String::new();
+    let mut is_reading = false;
     while let Some(node) = nodes.next()? {
         match node {
             Node::Start(tag) if tag.name() == "rt" => is_reading = true,

@@ -47,7 +47,9 @@ impl Workbook {
     fn read(&mut self, document: &str) -> Result<(), ExtractError> {
         let mut nodes = Nodes::of(document);
         // Of the open cell: its style, the target of its link, whether a comment is open.
-        let (mut style, mut link, mut is_comment) = (None, None, false);
+        let mut style = None;
+        let mut link = None;
+        let mut is_comment = false;
         while let Some(node) = nodes.next()? {
             if self.flow.is_full() {
                 break;
@@ -120,15 +122,20 @@ fn shown(kind: &str, value: &str, format: Option<&CellFormat>) -> String {
 fn serial(value: &str) -> Option<f64> {
     let (date, time) = value.trim().split_once('T')?;
     let mut date = date.splitn(3, '-').map(|part| part.parse::<u16>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    let year = date.next()??;
+    let month = date.next()??;
+    let day = date.next()??;
     let mut time = time.splitn(3, ':').map(|part| part.parse::<f64>().ok());
-    let (hours, minutes, seconds) = (time.next()??, time.next()??, time.next()??);
+    let hours = time.next()??;
+    let minutes = time.next()??;
+    let seconds = time.next()??;
     let days = days(year, month, day) - days(1899, 12, 31);
     Some(f64::from(days) + (hours * 3600.0 + minutes * 60.0 + seconds) / 86_400.0)
 }
 
 /// Days of the Gregorian calendar, counted in years that begin in March.
 fn days(year: u16, month: u16, day: u16) -> i32 {
-    let (year, month) = (i32::from(year) - i32::from(month < 3), (i32::from(month) + 9) % 12);
+    let year = i32::from(year) - i32::from(month < 3);
+    let month = (i32::from(month) + 9) % 12;
     year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + i32::from(day)
 }

@@ -55,7 +55,8 @@ pub(crate) fn complete_package(book: &mut XlsxDocument) {
 
 /// Makes cells of a binary workbook show what a program shows.
 pub(crate) fn complete_binary(book: &mut XlsDocument, records: &[u8]) {
-    let (formats, computed) = (NumberFormats::read(records), biff::computed_links(records));
+    let formats = NumberFormats::read(records);
+    let computed = biff::computed_links(records);
     let mut shown = Shown::default();
     for (position, sheet) in book.sheets.iter_mut().enumerate() {
         for comment in &mut sheet.comments {

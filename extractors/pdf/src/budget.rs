@@ -74,7 +74,9 @@ impl<'a> Budget<'a> {
     /// Creates the budget of a file of this many bytes.
     pub(crate) fn of(bytes: usize) -> Self {
         let left = BASE_WORK.saturating_add(WORK_FOR_BYTE.saturating_mul(bytes as u64)).min(MAX_WORK);
-        let (contents, works, lengths) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let contents = HashMap::new();
+        let works = HashMap::new();
+        let lengths = HashMap::new();
         Self { left, contents, works, lengths, definitions: MAX_DEFINITIONS }
     }
 
@@ -126,7 +128,8 @@ impl<'a> Budget<'a> {
         if depth > MAX_DEPTH {
             return 0;
         }
-        let (id, own) = (form.obj_id(), form.dict().get::<Dict<'a>>(b"Resources".as_slice()));
+        let id = form.obj_id();
+        let own = form.dict().get::<Dict<'a>>(b"Resources".as_slice());
         let key = (id, if own.is_some() { id } else { owner });
         if let Some(work) = self.works.get(&(key, depth)) {
             return *work;
@@ -169,7 +172,8 @@ impl<'a> Budget<'a> {
                 }
             }
         }
-        let (mut work, mut forms) = (data.len() as u64 + LETTER_WORK * letters, Vec::new());
+        let mut work = data.len() as u64 + LETTER_WORK * letters;
+        let mut forms = Vec::new();
         for ((operator, name), times) in named {
             let object = table(resources, operator).get::<Object<'a>>(name.as_slice());
             let each = object.map_or(NAME_WORK, |object| match object {

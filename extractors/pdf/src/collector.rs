@@ -86,7 +86,8 @@ impl<'f> Collector<'f> {
     }
 
     fn place(&mut self, glyph: &Glyph<'_>, shape: &[f64; 6], scale: f64, is_vertical: bool, em: f64) {
-        let (size, across) = (em * shape[2].hypot(shape[3]), em * shape[0].hypot(shape[1]));
+        let size = em * shape[2].hypot(shape[3]);
+        let across = em * shape[0].hypot(shape[1]);
         let has_size = size.is_finite() && across.is_finite() && size > 0.01 && across > 0.001;
         if !has_size || !self.visible.contains(Point::new(shape[4], shape[5])) {
             return;
@@ -97,7 +98,8 @@ impl<'f> Collector<'f> {
         };
         let angle = angle(shape, is_vertical);
         let (sin, cos) = f64::from(angle).to_radians().sin_cos();
-        let (mut along, mut up) = (shape[4] * cos + shape[5] * sin, shape[5] * cos - shape[4] * sin);
+        let mut along = shape[4] * cos + shape[5] * sin;
+        let mut up = shape[5] * cos - shape[4] * sin;
         let mut width = f64::from(advance(glyph).unwrap_or(DEFAULT_ADVANCE)) / em * size * scale;
         if is_vertical {
             // The advance is downwards: the middle of the glyph is that of its outline.
@@ -127,7 +129,9 @@ impl<'a> Device<'a> for Collector<'_> {
         let is_vertical = run.writing_mode() == WritingMode::Vertical;
         let shape = |transform: Affine| (props.transform * transform).as_coeffs();
         let shapes: Vec<_> = run.glyphs().iter().map(|glyph| shape(glyph.transform())).collect();
-        let (first, scale, em) = (self.glyphs.len(), self.scale(&shapes), em(run));
+        let first = self.glyphs.len();
+        let scale = self.scale(&shapes);
+        let em = em(run);
         for (glyph, shape) in run.glyphs().iter().zip(&shapes) {
             self.place(glyph, shape, scale, is_vertical, em);
         }

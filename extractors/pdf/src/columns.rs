@@ -92,7 +92,8 @@ impl Band {
     /// Adds a row, unless it crosses every gutter.
     fn add(&mut self, row: Row) -> Result<(), Row> {
         let free = free(&row);
-        let (from, to) = (row.cells[0].from, row.cells.iter().map(|cell| cell.to).fold(f64::MIN, f64::max));
+        let from = row.cells[0].from;
+        let to = row.cells.iter().map(|cell| cell.to).fold(f64::MIN, f64::max);
         if self.rows.is_empty() {
             (self.gutters, self.from, self.to) = (free, from, to);
             self.rows.push(row);
@@ -104,7 +105,8 @@ impl Band {
             .flat_map(|one| free.iter().map(|other| (one.0.max(other.0), one.1.min(other.1))));
         let mut common: Vec<_> = common.filter(|gap| gap.1 - gap.0 >= MIN_GUTTER * row.size).collect();
         common.truncate(MAX_GUTTERS);
-        let (from, to) = (self.from.min(from), self.to.max(to));
+        let from = self.from.min(from);
+        let to = self.to.max(to);
         if !common.iter().any(|gap| gap.0 > from && gap.1 < to) {
             return Err(row);
         }
@@ -157,7 +159,8 @@ fn divides_word(text: &str, next: &str) -> bool {
 
 /// What a row leaves free: before, between and after its cells.
 fn free(row: &Row) -> Vec<(f64, f64)> {
-    let (mut free, mut at) = (Vec::new(), f64::MIN);
+    let mut free = Vec::new();
+    let mut at = f64::MIN;
     for cell in row.cells.iter().take(MAX_GUTTERS) {
         if cell.from > at {
             free.push((at, cell.from));

@@ -34,7 +34,8 @@ fn without_copies(glyphs: Vec<PlacedGlyph>) -> Vec<PlacedGlyph> {
         let near = (0.5 * glyph.width).min(0.12 * glyph.size).max(0.01);
         #[allow(clippy::cast_possible_truncation, reason = "cells of a grid")]
         let cell = |place: f64| (place / CELL).floor() as i64;
-        let (column, row) = (cell(glyph.along), cell(glyph.up));
+        let column = cell(glyph.along);
+        let row = cell(glyph.up);
         let around = (-1..=1).flat_map(|across| (-1..=1).map(move |up| (across, up)));
         let is_copy = |other: &PlacedGlyph| {
             (other.along - glyph.along).abs() < near

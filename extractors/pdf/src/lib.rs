@@ -65,8 +65,11 @@ struct Read {
 /// Reads pages of a file of this many bytes, until the text is long enough or the work is too much.
 fn read(document: &Pdf, bytes: usize) -> Read {
     let cache = InterpreterCache::new();
-    let (mut text, mut unknown, mut is_whole) = (String::new(), 0, true);
-    let (mut fonts, mut budget) = (characters::Fonts::default(), Budget::of(bytes));
+    let mut text = String::new();
+    let mut unknown = 0;
+    let mut is_whole = true;
+    let mut fonts = characters::Fonts::default();
+    let mut budget = Budget::of(bytes);
     for (number, page) in document.pages().iter().enumerate() {
         if text.len() > MAX_TEXT_BYTES {
             break;

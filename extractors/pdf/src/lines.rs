@@ -61,7 +61,8 @@ fn band(up: f64) -> i64 {
 impl Line {
     /// Returns whether a fragment stands on this line: on its baseline, or beside it as an index or exponent.
     fn takes(&self, fragment: &Fragment) -> bool {
-        let (up, size) = (fragment[0].up, fragment[0].size);
+        let up = fragment[0].up;
+        let size = fragment[0].size;
         let distance = (self.up - up).abs();
         if distance < 0.25 * size {
             return true;

@@ -28,7 +28,8 @@ fn title_in(metadata: &str) -> Option<String> {
     let mut reader = Reader::from_str(metadata);
     reader.config_mut().check_end_names = false;
     reader.config_mut().allow_unmatched_ends = true;
-    let (mut title, mut is_inside) = (String::new(), false);
+    let mut title = String::new();
+    let mut is_inside = false;
     loop {
         match reader.read_event().ok()? {
             Event::Start(tag) if tag.name().as_ref() == "dc:title" => is_inside = true,

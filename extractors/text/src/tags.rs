@@ -126,7 +126,8 @@ fn content<'p>(name: &str, text: &'p str, out: &mut String) -> &'p str {
     let mut end = text.len();
     for (at, _) in text.match_indices("</") {
         let after = &text.as_bytes()[at + 2..];
-        let (found, next) = (after.get(..name.len()), after.get(name.len()));
+        let found = after.get(..name.len());
+        let next = after.get(name.len());
         if found.is_some_and(|it| it.eq_ignore_ascii_case(name.as_bytes()))
             && next.is_none_or(|it| it.is_ascii_whitespace() || matches!(it, b'/' | b'>'))
         {

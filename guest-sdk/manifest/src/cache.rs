@@ -80,7 +80,8 @@ mod tests {
         let found = |key: &str, value: &str, seconds| {
             check_value(key, value, seconds).err().map(|problems| problems.to_string())
         };
-        let (longest_key, longest_value) = ("ä".repeat(MAX_KEY_BYTES / 2), "a".repeat(MAX_VALUE_BYTES));
+        let longest_key = "ä".repeat(MAX_KEY_BYTES / 2);
+        let longest_value = "a".repeat(MAX_VALUE_BYTES);
 
         assert_eq!(found(&longest_key, &longest_value, Some(MAX_SECONDS)), None);
         assert_eq!(found("\0", "", Some(1)), None);

@@ -85,8 +85,8 @@ pub fn entry_for(url: &Url) -> String {
 #[cfg(feature = "url")]
 pub fn is_api_host(api_host: &str, url: &Url) -> bool {
     let target = Target::from(url);
-    let (is_bare, port) =
-        (target.port.is_none() && api_host == target.host, target.port.or(target.default_port));
+    let is_bare = target.port.is_none() && api_host == target.host;
+    let port = target.port.or(target.default_port);
     let has_port = port.is_some_and(|port| api_host == format!("{}:{port}", target.host));
     !target.host.is_empty() && is_protected(url) && (has_port || (is_bare && url.scheme() == "https"))
 }

@@ -14,7 +14,8 @@ pub struct Measure {
 pub fn measure(json: &[u8], max_values: usize) -> Measure {
     let mut measure = Measure { values: 1, levels: 0 };
     // Whether the previous byte (other than white space) opened an array or an object.
-    let (mut is_empty, mut open) = (false, 0_usize);
+    let mut is_empty = false;
+    let mut open = 0_usize;
     let mut bytes = json.iter();
     while let Some(byte) = bytes.next() {
         if byte.is_ascii_whitespace() {

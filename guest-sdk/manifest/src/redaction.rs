@@ -171,7 +171,8 @@ impl Redactor {
     /// Returns JSON text without the values in its numbers. The digits of the text are searched: parsing
     /// the numbers would round them.
     fn redact_numbers<'t>(&self, json: &'t str) -> Cow<'t, str> {
-        let (mut clean, mut copied) = (String::new(), 0);
+        let mut clean = String::new();
+        let mut copied = 0;
         for place in numbers::places(json) {
             let number = &json[place.clone()];
             // An invalid number makes the text invalid JSON, which must not be repaired here.

@@ -163,7 +163,8 @@ fn unknown(error: &ValidationError<'_>, manifest: &Value) -> String {
 
 /// Returns the schema's `properties` at the location of an error.
 fn fields_at(error: &ValidationError<'_>, manifest: &Value) -> Option<&'static Map<String, Value>> {
-    let (mut schema, mut value) = (resolved(&SCHEMA, manifest), manifest);
+    let mut schema = resolved(&SCHEMA, manifest);
+    let mut value = manifest;
     for segment in error.instance_path() {
         let below;
         (below, value) = match segment {

@@ -72,7 +72,8 @@ fn of_tool(toolkit: &Toolkit, definition: &ToolkitDefinition, call: Call, name: 
         CallOutcome::of_failure(failure)
     } else {
         let result = loop {
-            let (user_id, config) = (invocation.user_id.clone(), invocation.config.clone());
+            let user_id = invocation.user_id.clone();
+            let config = invocation.config.clone();
             let ctx = Ctx::new(toolkit, user_id, config, platform.clone());
             if let Some(result) = block_on(run(tool.call(&invocation.arguments, ctx), &platform)) {
                 break result;

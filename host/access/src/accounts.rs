@@ -56,7 +56,8 @@ impl VisibleToolkit {
     pub async fn account(&self) -> Result<Option<AccountStatus>, AccessError> {
         let grants = account_grants(self.definition());
         let Some(grant) = grants.first() else { return Ok(None) };
-        let (vault, id) = (&self.user.stores().vault, &self.definition().id);
+        let vault = &self.user.stores().vault;
+        let id = &self.definition().id;
         // Decrypts no secret: the page on which a broken secret is replaced must still load.
         let secrets = vault.list(self.user.id(), id, Some(self.definition())).await?;
         let is_needed = |name: &str| {
@@ -101,7 +102,8 @@ impl VisibleToolkit {
         if !self.agree_first().await? {
             return Err(ConnectError::Changed.into());
         }
-        let (principal, owner) = (self.principal(), self.owner());
+        let principal = self.principal();
+        let owner = self.owner();
         let departure =
             Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
         Ok(self.user.stores().accounts.depart(&departure)?)
@@ -115,7 +117,8 @@ impl VisibleToolkit {
 
     async fn connect_now(&self, redirect_uri: &str, response: &Response) -> Result<(), AccessError> {
         let (secrets, grants) = self.for_connecting().await?;
-        let (principal, owner) = (self.principal(), self.owner());
+        let principal = self.principal();
+        let owner = self.owner();
         let departure =
             Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
         let allowlist = Arc::new(Allowlist::parse(&self.definition().egress).unwrap_or_default());

@@ -120,7 +120,8 @@ impl User {
         client: &str,
         answer: &ForwardedAnswer<'_>,
     ) -> kitbag_database::Result<()> {
-        let (vault, mailbox) = (&self.stores().vault, mailbox(self));
+        let vault = &self.stores().vault;
+        let mailbox = mailbox(self);
         let bound_to: [&[u8]; 3] = [b"question", self.id().as_bytes(), client.as_bytes()];
         if !mailbox.is_shared() {
             return Ok(());
@@ -136,7 +137,8 @@ impl User {
 
     /// Waits for a response that another process forwards.
     pub async fn passed_answer(&self, client: &str, question: &str) -> String {
-        let (vault, mailbox) = (&self.stores().vault, mailbox(self));
+        let vault = &self.stores().vault;
+        let mailbox = mailbox(self);
         loop {
             let sealed = mailbox.taken(subject_of(self, client, question)).await;
             let answer = vault.open_state(&sealed, &answer_to(self, client, question));
@@ -163,7 +165,8 @@ fn answer_to<'a>(user: &'a User, client: &'a str, question: &'a str) -> [&'a [u8
 
 fn bound_to(user: &User, callee: &Callee, arguments: &Map<String, Value>) -> Vec<Vec<u8>> {
     let arguments = serde_json::to_vec(arguments).expect("JSON always serialises");
-    let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
+    let toolkit = &callee.toolkit().id;
+    let tool = callee.record_name();
     vec![
         b"asked".to_vec(),
         user.id().into(),

@@ -26,7 +26,8 @@ impl User {
 impl VisibleToolkit {
     /// Returns the limits of the user's calls of the toolkit's tools, with their current usage.
     pub async fn limits(&self) -> Result<Vec<LimitUsage>, AccessError> {
-        let (user, audience) = (&self.user, &self.live().audience);
+        let user = &self.user;
+        let audience = &self.live().audience;
         let groups = user.groups();
         let of = |tool: &ToolDefinition| audience.limits(user.id(), &groups, &tool.name);
         let mut limits: Vec<Limited> = Vec::new();
@@ -69,7 +70,8 @@ impl ToolkitAudiences<'_> {
         let tools = || live.definition.tools.iter().map(|tool| tool.name.clone());
         for tool in grants.iter().filter_map(|grant| grant.tool.as_ref()) {
             if !tools().any(|known| known == *tool) {
-                let (toolkit, tool) = (id.to_owned(), tool.clone());
+                let toolkit = id.to_owned();
+                let tool = tool.clone();
                 return Err(AccessError::NoSuchTool { toolkit, tool, tools: tools().collect() });
             }
         }

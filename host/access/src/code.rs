@@ -191,7 +191,8 @@ fn unavailable(why: &dyn Display) -> CodeError {
 }
 
 fn not_in_code(name: &str, callee: &Callee) -> String {
-    let (toolkit, tool) = (&callee.toolkit().id, callee.record_name());
+    let toolkit = &callee.toolkit().id;
+    let tool = callee.record_name();
     format!(
         "{name} may change something, and its user has not allowed it in code. Call it with call_tool; or they allow it: on the page of \
          {toolkit}, or by `kitbag toolkit allow-in-code {toolkit} {tool}`."

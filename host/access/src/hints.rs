@@ -26,7 +26,8 @@ impl Access {
         if self.stores().database.server().is_none() {
             return;
         }
-        let (access, stopped) = (Arc::downgrade(&self.0), self.0.stopped.token().clone());
+        let access = Arc::downgrade(&self.0);
+        let stopped = self.0.stopped.token().clone();
         let own = tell(self.hints().clone(), self.stores().toolkits.registry.changed());
         let until = stopped.clone();
         tokio::spawn(async move { until.run_until_cancelled(own).await });

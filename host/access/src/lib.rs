@@ -176,7 +176,8 @@ impl Access {
     pub fn new(stores: Stores, roles: Roles) -> Self {
         let roles = ArcSwap::from_pointee(roles);
         let freshness = Freshness::start(&stores.database, freshness::Copies::of(&stores));
-        let (last_health, preparation) = (LastHealth::default(), Preparation::default());
+        let last_health = LastHealth::default();
+        let preparation = Preparation::default();
         let own_acts = RateLimit::with_burst(OWN_ACTS_PER_MINUTE, MAX_OWN_ACTS_AT_ONCE);
         let stopped = CancellationToken::new().drop_guard();
         let access =

@@ -67,7 +67,8 @@ impl<'a> ListedToolkits<'a> {
         let listing = self.all();
         let toolkit = listing.iter().find(|listed| listed.live.picture.as_deref() == Some(digest));
         let toolkit = toolkit.ok_or(ToolkitError::UnknownPicture)?;
-        let (id, version) = (&toolkit.definition.id, &toolkit.definition.version);
+        let id = &toolkit.definition.id;
+        let version = &toolkit.definition.version;
         let picture = self.user.stores().toolkits.versions.picture(id, version).await?;
         // The picture may have been replaced meanwhile.
         let picture = picture.filter(|picture| picture.digest() == digest);

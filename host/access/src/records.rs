@@ -66,7 +66,8 @@ impl Records {
     pub async fn read(self, range: Range, mode: ReadingMode) -> Result<Reader, AccessError> {
         let Range { since, after, before, last, filter } = range;
         let since = since.unwrap_or(Timestamp::MIN);
-        let (toolkit, viewer) = (self.toolkit.clone(), self.user.id().to_owned());
+        let toolkit = self.toolkit.clone();
+        let viewer = self.user.id().to_owned();
         let invocations = &self.user.stores().invocations;
         let permit = match mode {
             ReadingMode::Once => invocations.reader_permit(&viewer),

@@ -74,7 +74,8 @@ impl Operator {
         let OwnSecret { slot, .. } = secret;
         let is_read = live.definition.reads(&slot.name);
         if is_read && !options.readable {
-            let (toolkit, name) = (slot.toolkit.clone(), slot.name.clone());
+            let toolkit = slot.toolkit.clone();
+            let name = slot.name.clone();
             return Err(AccessError::ReadableSecret { toolkit, name });
         }
         self.0.stores().disk.room_for_a_little()?;

@@ -437,7 +437,8 @@ async fn who_may_do_what() {
 #[tokio::test]
 async fn what_was_meant_for_one_owners_toolkit_is_not_kept_for_another_owner() {
     let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
-    let (una, ben) = (fixture.user("una"), fixture.user("ben"));
+    let una = fixture.user("una");
+    let ben = fixture.user("ben");
     let toolkit = una.toolkit("books").expect("una sees it");
     let secret = toolkit.secret("KEY").expect("it declares it");
     assert!(fixture.access.toolkit_of(&secret).is_some());

@@ -45,10 +45,12 @@ impl DeployedVersions<'_> {
 
     /// Compares two deployed versions of a toolkit.
     pub async fn compare(&self, id: &str, from: &str, to: &str) -> Result<Comparison, AccessError> {
-        let (before, after) = (self.get(id, from).await?, self.get(id, to).await?);
+        let before = self.get(id, from).await?;
+        let after = self.get(id, to).await?;
         let secret_users = secret_users(self.operator, &after.manifest).await?;
         let is_private = [&before, &after].iter().any(|it| it.manifest.visibility == Visibility::Private);
-        let (digest, manifest_digest) = (after.record.digest.clone(), after.manifest_digest.clone());
+        let digest = after.record.digest.clone();
+        let manifest_digest = after.manifest_digest.clone();
         let compare = move || Difference::between(Some(Side::from(&before)), Side::from(&after));
         Ok(Comparison {
             difference: off_thread(compare).await,

@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn a_folder_that_was_renamed_is_still_the_one_that_is_changed() {
         let (directory, _folder) = scratch();
-        let (here, moved) = (directory.path().join("here"), directory.path().join("moved"));
+        let here = directory.path().join("here");
+        let moved = directory.path().join("moved");
         std::fs::create_dir_all(here.join("old/inner")).expect("a folder");
         std::fs::write(here.join("old/inner/file"), "x").expect("a file");
         symlink(directory.path(), here.join("old/link")).expect("a link");

@@ -200,15 +200,19 @@ fn as_i64(value: u64) -> i64 {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
-        let (calls, outbound_requests) = (Family::default(), Family::default());
-        let (sign_ins, responses, tls_handshakes) = (Family::default(), Family::default(), Family::default());
+        let calls = Family::default();
+        let outbound_requests = Family::default();
+        let sign_ins = Family::default();
+        let responses = Family::default();
+        let tls_handshakes = Family::default();
         let trace_spans = Family::<ResultLabel, Counter>::default();
         for result in SpanResult::ALL {
             // Created with 0, so that the first drop appears as an increase.
             drop(trace_spans.get_or_create(&result.label()));
         }
         let times = || Family::new_with_constructor((|| Histogram::new(CALL_BUCKETS)) as fn() -> Histogram);
-        let (call_time, sandbox_time) = (times(), times());
+        let call_time = times();
+        let sandbox_time = times();
         registry.register("calls", "Calls of tools, by outcome", calls.clone());
         registry.register_with_unit(
             "call_duration",

@@ -157,7 +157,8 @@ pub fn read(path: &Path, folder: Protection) -> Result<Option<String>, Distrust>
             Err(error) => return Err(unreadable(error.into())),
         };
     let status = |file: &File| file.metadata().map(|metadata| Status::of(&metadata)).map_err(unreadable);
-    let (of_folder, of_file) = (status(&directory)?, status(&file)?);
+    let of_folder = status(&directory)?;
+    let of_file = status(&file)?;
     check(of_folder, user(), folder).map_err(|reason| Distrust::new(&display_path(place), reason))?;
     if !of_file.is_file {
         return Err(Distrust::new(path, Reason::NoFile));
@@ -201,7 +202,8 @@ pub fn restrict_new_files() {
 /// Removes the permissions of other users from everything in a directory of the user, except key files.
 /// Blocks.
 pub fn restrict_permissions(directory: &Path) -> io::Result<()> {
-    let (mut folders, mut restricted) = (vec![directory.to_owned()], 0_u64);
+    let mut folders = vec![directory.to_owned()];
+    let mut restricted = 0_u64;
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;

@@ -54,7 +54,8 @@ pub struct Share {
 impl Shares {
     /// Creates a capacity of `total`, of which each holder may acquire `per_holder`.
     pub fn new(total: usize, per_holder: usize) -> Self {
-        let (acquired, released) = (Mutex::default(), Notify::new());
+        let acquired = Mutex::default();
+        let released = Notify::new();
         Self(Arc::new(Capacity { total, per_holder, acquired, released }))
     }
 

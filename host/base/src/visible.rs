@@ -49,7 +49,8 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool, escape: impl Fn(char, &mut S
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    let (mut before, mut rest) = (None, text.chars());
+    let mut before = None;
+    let mut rest = text.chars();
     while let Some(letter) = rest.next() {
         if keep(letter) || !is_hidden(letter) || is_needed(before, letter, rest.clone().next()) {
             out.push(letter);

@@ -65,7 +65,8 @@ macro_rules! values {
 impl Reader<'_> {
     /// Returns the next rows; `None` at the end.
     pub async fn next_batch(&mut self) -> Result<Option<Vec<Row>>> {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
         while batch.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             let Some(row) = self.next().await? else { break };
             bytes += row.iter().map(Value::size).sum::<usize>();
@@ -92,7 +93,8 @@ impl Table {
     /// Returns the stored columns of `target`, in its order, with the types to copy: boolean where either
     /// database has a boolean. Fails if `source` lacks a column.
     pub async fn columns(&self, source: &mut Transaction, target: &mut Transaction) -> Result<Vec<Column>> {
-        let (of_source, mut columns) = (columns(source, self.name).await?, columns(target, self.name).await?);
+        let of_source = columns(source, self.name).await?;
+        let mut columns = columns(target, self.name).await?;
         for column in &mut columns {
             let missing = || sqlx::Error::ColumnNotFound(format!("{}.{}", self.name, column.name));
             let same = of_source.iter().find(|other| other.name == column.name).ok_or_else(missing)?;

@@ -38,7 +38,8 @@ pub fn digest(file: &mut File) -> io::Result<String> {
     const CHUNK_BYTES: usize = 256 << 10;
 
     file.rewind()?;
-    let (mut hasher, mut chunk) = (Sha256::new(), vec![0; CHUNK_BYTES]);
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut chunk)? {
             0 => return Ok(hex::encode(hasher.finish())),

@@ -129,7 +129,8 @@ impl Files {
     }
 
     async fn write(&self, held: &FileLease, source: &Path) -> Result<(), ObjectsError> {
-        let (bucket, object) = (&self.objects.bucket, &held.lease.object);
+        let bucket = &self.objects.bucket;
+        let object = &held.lease.object;
         let is_there = match self.kind {
             // A component may be deployed again because the stored file is damaged, so its content is
             // checked.

@@ -100,7 +100,8 @@ impl BrowserSessions {
 
     /// Finds the session of a cookie, and marks it as used.
     pub async fn find(&self, token: &str) -> kitbag_database::Result<Option<BrowserSession>> {
-        let (digest, now) = (digest(token), milliseconds(Timestamp::now()));
+        let digest = digest(token);
+        let now = milliseconds(Timestamp::now());
         let found = self.store.find(&digest, self.ends()).await?;
         if found.as_ref().is_some_and(|row| row.used_at < now - span(USE_INTERVAL)) {
             self.store.mark_used(&digest, now).await?;
@@ -204,7 +205,8 @@ mod tests {
     #[tokio::test]
     async fn a_session_is_found_by_its_cookie_until_it_ends() {
         let (_data, sessions) = sessions(HOUR).await;
-        let (of_ana, other) = (begin(&sessions, "ana").await, begin(&sessions, "ana").await);
+        let of_ana = begin(&sessions, "ana").await;
+        let other = begin(&sessions, "ana").await;
 
         let found = sessions.find(&of_ana).await.expect("it is read").expect("a session");
         assert_eq!((found.user.as_str(), found.agent.as_str()), ("ana", "Browser 1.0"));

@@ -163,7 +163,8 @@ impl Http {
 
 /// Error about a JSON document, without the values that `serde` quotes: another server has sent them.
 fn malformed(source: &impl fmt::Display, error: &serde_json::Error) -> ClientError {
-    let (line, column) = (error.line(), error.column());
+    let line = error.line();
+    let column = error.column();
     ClientError::new(format!("{source} holds something else (line {line}, column {column})"))
 }
 
@@ -281,7 +282,8 @@ mod tests {
         let is_protected = |url: &str, server: &str| {
             is_protected(&url.parse().expect("a URL"), &server.parse().expect("a URL"))
         };
-        let (public, local) = ("https://kitbag.example", "http://127.0.0.1:8787");
+        let public = "https://kitbag.example";
+        let local = "http://127.0.0.1:8787";
 
         assert!(is_protected("https://id.example/token", public));
         assert!(is_protected("https://id.example/token", local));

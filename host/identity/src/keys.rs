@@ -113,7 +113,8 @@ impl Key {
 /// Parses an EC key. The coordinates' fixed size (RFC 7518, section 6.2.1.2) is checked here: the library
 /// joins coordinates of any length.
 fn ec_key(jwk: &Jwk, coordinate_bytes: usize) -> Option<DecodingKey> {
-    let (x, y) = (jwk.x.as_deref()?, jwk.y.as_deref()?);
+    let x = jwk.x.as_deref()?;
+    let y = jwk.y.as_deref()?;
     let has_size =
         |part: &str| URL_SAFE_NO_PAD.decode(part).is_ok_and(|bytes| bytes.len() == coordinate_bytes);
     if !has_size(x) || !has_size(y) {
@@ -144,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_key_serves_only_what_its_members_agree_on() {
-        let (x, y) = (COORDINATE, COORDINATE);
+        let x = COORDINATE;
+        let y = COORDINATE;
 
         check(&json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y }), &[Algorithm::ES256]);
         check(
@@ -163,7 +165,8 @@ mod tests {
 
     #[test]
     fn keys_that_contradict_themselves_are_left_out() {
-        let (x, y) = (COORDINATE, COORDINATE);
+        let x = COORDINATE;
+        let y = COORDINATE;
 
         check(&json!({ "kty": "oct", "k": x }), &[]);
         check(&json!({ "kty": "oct", "k": x, "alg": "HS256" }), &[]);

@@ -153,7 +153,8 @@ impl ProgramKeys {
 
     /// Returns the caller of a request with this key.
     pub(super) async fn caller(&self, key: &str) -> Result<Arc<Caller>, AuthError> {
-        let (digest, now) = (digest(key), Timestamp::now().as_millisecond());
+        let digest = digest(key);
+        let now = Timestamp::now().as_millisecond();
         let found = self.store.find(&digest, now).await.map_err(|cause| {
             error!(%cause, "keys cannot be read");
             AuthError::Unavailable

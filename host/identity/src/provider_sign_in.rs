@@ -168,7 +168,8 @@ impl ProviderSignIn {
     pub async fn begin(&self, to: &str) -> Result<Departure, ProviderError> {
         let server = self.server().await?;
         let client = self.client(&server).await?;
-        let (state, verifier) = (random_text::<16>(), random_text::<32>());
+        let state = random_text::<16>();
+        let verifier = random_text::<32>();
         let request = AuthorizationRequest {
             client_id: &client.id,
             redirect_uri: &self.redirect_uri,

@@ -101,7 +101,8 @@ async fn an_access_token_names_its_caller() {
 async fn typ_chooses_the_profile_in_any_case() {
     let provider = TestProvider::start().await;
     let identity = provider.identity(settings());
-    let (access, session) = (access_claims(&provider.issuer()), session_claims(&provider.issuer()));
+    let access = access_claims(&provider.issuer());
+    let session = session_claims(&provider.issuer());
 
     for typ in ["at+jwt", "AT+JWT", "application/at+jwt", "Application/AT+jwt"] {
         let caller = identity.authenticate(&bearer(&provider.token(typ, &access))).await.unwrap();
@@ -262,7 +263,8 @@ async fn a_token_that_was_seen_before_costs_less_than_its_signature() {
         times[TOKENS / 2]
     };
 
-    let (first, again) = (median().await, median().await);
+    let first = median().await;
+    let again = median().await;
 
     println!("a new token (ES256): {first:?}; a token seen before: {again:?}");
     assert!(again < first, "{again:?} is no less than {first:?}");

@@ -429,7 +429,8 @@ impl Settings {
 
     /// Checks that the settings of a bucket are complete, or absent.
     fn expect_bucket(&self) -> Result<(), SettingsError> {
-        let (id, secret) = (self.objects_key_id.get().is_some(), self.objects_secret.get().is_some());
+        let id = self.objects_key_id.get().is_some();
+        let secret = self.objects_secret.get().is_some();
         let is_bucket = matches!(self.objects, ObjectsLocation::Bucket { .. });
         if is_bucket && !matches!(self.database, DatabaseLocation::Server(_)) {
             Err(SettingsError::BucketWithoutServer)
@@ -480,8 +481,8 @@ impl Settings {
 /// Folder of extractors for a program: `extractors` beside it, or the packaged folder if only that exists.
 fn extractors_of(program: &Path) -> PathBuf {
     let folder = program.parent().unwrap_or(Path::new(""));
-    let (beside, packaged) =
-        (folder.join("extractors"), folder.with_file_name("lib").join("kitbag/extractors"));
+    let beside = folder.join("extractors");
+    let packaged = folder.with_file_name("lib").join("kitbag/extractors");
     if packaged.is_dir() && !beside.is_dir() { packaged } else { beside }
 }
 

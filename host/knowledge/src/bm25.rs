@@ -127,7 +127,8 @@ impl<'a> Scores<'a> {
         let mut having = Vec::new();
         for Weighted { word, of_passages, of_documents } in words {
             self.index.visit_partition(self.partition, word, |place, count, chunk| {
-                let (place, count) = (place_in(in_file, after, place), u32::from(count));
+                let place = place_in(in_file, after, place);
+                let count = u32::from(count);
                 self.passages[place] += of_passages * passages.gain(count, chunk.length);
                 let document = chunk.document_place() - of_partition.start;
                 if counts[document as usize] == 0 {
@@ -180,13 +181,15 @@ impl Texts {
 
     /// Inverse document frequency. Never negative, even if most texts contain the word.
     pub(super) fn inverse_document_frequency(&self, having: usize) -> f32 {
-        let (count, having) = (self.count as f32, having as f32);
+        let count = self.count as f32;
+        let having = having as f32;
         (1.0 + (count - having + 0.5) / (having + 0.5)).ln()
     }
 
     /// BM25 term weight (without IDF) of a word that occurs `count` times in a text of `length` words.
     pub(super) fn gain(&self, count: u32, length: u32) -> f32 {
-        let (count, length) = (count as f32, length as f32);
+        let count = count as f32;
+        let length = length as f32;
         count * (K1 + 1.0) / (count + K1 * (1.0 - B) + self.per_word * length)
     }
 }

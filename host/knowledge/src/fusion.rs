@@ -73,7 +73,8 @@ pub(super) fn fuse(
     }
     let scales = scales([words, meaning], meaning_weight);
     let least = meaning.last().map(|last| last.score);
-    let (mut unread, mut read) = (HashMap::new(), Vec::new());
+    let mut unread = HashMap::new();
+    let mut read = Vec::new();
     for (document, Found { scores, chunk, .. }) in found {
         let [words, cosine] = scores;
         let fused = |cosine| Fused { document, chunk, score: relevance(words, cosine, meaning_weight) };

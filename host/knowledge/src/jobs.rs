@@ -101,7 +101,8 @@ impl Jobs {
         let turn = adapting::begin(&context, &tools, true).await?;
         let stopping = CancellationToken::new();
         let task = tokio::spawn(run(context, tools, turn, stopping.clone()));
-        let (hearing, until) = (wakes.clone(), stopping.clone());
+        let hearing = wakes.clone();
+        let until = stopping.clone();
         tokio::spawn(async move { until.run_until_cancelled(hearing.hear()).await });
         Ok(Self {
             wakes,
@@ -161,7 +162,8 @@ fn tasks(context: &Context, tools: &Tools, turn: Turn) -> Vec<BoxFuture<'static,
     let after_index = embedder.as_ref().map(|_| Kind::Embed);
     let disk = context.disk.clone();
     let captured = move |job| {
-        let (capture, disk) = (capture.clone(), disk.clone());
+        let capture = capture.clone();
+        let disk = disk.clone();
         async move {
             let _room = match disk.reserve(capture.max_size()) {
                 Ok(room) => room,

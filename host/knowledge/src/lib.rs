@@ -245,7 +245,8 @@ impl Knowledge {
         origin: &Origin,
         documents: Vec<NewDocument>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
-        let (knowledge, origin) = (self.clone(), origin.clone());
+        let knowledge = self.clone();
+        let origin = origin.clone();
         let ingest = async move { knowledge.ingest_here(&origin, documents).await };
         run_on(&self.0.runtime, ingest).await?
     }
@@ -306,7 +307,8 @@ impl Knowledge {
         file: Option<DocumentFile>,
     ) -> Result<Vec<Ingested>, KnowledgeError> {
         // Runs to completion even if the caller goes away, so that the jobs of stored documents start.
-        let (parts, origin) = (self.0.clone(), origin.clone());
+        let parts = self.0.clone();
+        let origin = origin.clone();
         to_its_end(async move {
             let (stored, file) = parts.store_with(&origin, &batch, file).await;
             let artifacts = parts.capture.artifacts();
@@ -333,7 +335,9 @@ impl Knowledge {
 
     /// Searches the user's documents.
     pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
-        let (parts, user_id, query) = (self.0.clone(), user_id.to_owned(), query.clone());
+        let parts = self.0.clone();
+        let user_id = user_id.to_owned();
+        let query = query.clone();
         run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
     }
 
@@ -360,7 +364,9 @@ impl Knowledge {
 
     /// Returns one document of the user.
     pub async fn document(&self, user_id: &str, id: &str) -> Result<Document, KnowledgeError> {
-        let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
+        let parts = self.0.clone();
+        let user_id = user_id.to_owned();
+        let id = id.to_owned();
         let document =
             run_on(&self.0.runtime, async move { parts.store.document(&user_id, &id).await }).await?;
         document?.ok_or(KnowledgeError::NotFound)
@@ -411,7 +417,9 @@ impl Knowledge {
 
     /// Deletes one document of the user, whatever its source.
     pub async fn delete(&self, user_id: &str, id: &str) -> Result<(), KnowledgeError> {
-        let (parts, user_id, id) = (self.0.clone(), user_id.to_owned(), id.to_owned());
+        let parts = self.0.clone();
+        let user_id = user_id.to_owned();
+        let id = id.to_owned();
         to_its_end(async move {
             let deleted = parts.store.delete(&user_id, &id).await?.ok_or(KnowledgeError::NotFound)?;
             parts.capture.artifacts().end(deleted.artifact.as_slice()).await;

@@ -90,11 +90,13 @@ impl Quota {
     /// Refuses a change that exceeds the quota. A change that reduces an existing excess is accepted.
     pub(super) fn check(self, before: Usage, after: Usage) -> Result<(), QuotaExceeded> {
         if after.documents > self.documents.max(before.documents) {
-            let (used, more) = (before.documents, after.documents - before.documents);
+            let used = before.documents;
+            let more = after.documents - before.documents;
             return Err(QuotaExceeded::Documents { used, quota: self.documents, more });
         }
         if after.bytes > self.bytes.max(before.bytes) {
-            let (used, more) = (before.bytes, after.bytes - before.bytes);
+            let used = before.bytes;
+            let more = after.bytes - before.bytes;
             return Err(QuotaExceeded::Bytes { used, quota: self.bytes, more });
         }
         Ok(())

@@ -232,7 +232,8 @@ impl Search {
         ranking: Vec<Fused>,
         coverage: Option<Coverage>,
     ) -> Result<Found, KnowledgeError> {
-        let (offset, limit) = (query.offset as usize, query.limit as usize);
+        let offset = query.offset as usize;
+        let limit = query.limit as usize;
         let has_more = ranking.len() > offset.saturating_add(limit);
         let shown: Vec<_> = ranking.into_iter().skip(offset).take(limit).collect();
         let documents: Vec<_> = shown.iter().map(|found| found.document).collect();

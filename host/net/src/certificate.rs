@@ -143,9 +143,11 @@ mod tests {
     #[test]
     fn what_is_no_pair_is_refused_without_quoting_it() {
         let authority = Authority::generate();
-        let (pair, other) = (authority.issue(&["kb.example"]), authority.issue(&["kb.example"]));
+        let pair = authority.issue(&["kb.example"]);
+        let other = authority.issue(&["kb.example"]);
         let (_folder, files) = written(&pair);
-        let (certificate, key) = (pair.certificate.as_str(), pair.key.as_str());
+        let certificate = pair.certificate.as_str();
+        let key = pair.key.as_str();
         let half = |text: &str| text[..text.len() / 2].to_owned();
 
         for (certificate, key, words) in [

@@ -133,7 +133,8 @@ impl Egress {
         let EgressSettings { toolkit_ranges, capture_ranges, nat64_prefixes, proxy, connect_timeout, .. } =
             settings;
         let runtime = Handle::current();
-        let (nat64, tls) = (Arc::new(Nat64::new(nat64_prefixes)), Arc::new(tls_config()));
+        let nat64 = Arc::new(Nat64::new(nat64_prefixes));
+        let tls = Arc::new(tls_config());
         let pool = Pool::new(Limits::default(), &runtime);
         let client = |guard, resolver: &Resolver| {
             let tcp =

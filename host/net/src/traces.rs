@@ -88,7 +88,8 @@ impl Traces {
         info!(host = endpoint.host(), sample, "traces of calls are sent to a collector");
         let exporter = Exporter::new(queue, egress, endpoint, headers, metrics);
         let exporter = Mutex::new(Some(tokio::spawn(exporter.run(stop.clone()))));
-        let (tracer, stopped) = (provider.tracer("kitbag"), stop.clone().drop_guard());
+        let tracer = provider.tracer("kitbag");
+        let stopped = stop.clone().drop_guard();
         Self(Some(Arc::new(Running { tracer, parents, exporter, stop, _stopped: stopped })))
     }
 

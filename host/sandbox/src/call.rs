@@ -148,7 +148,9 @@ impl Runner {
             Ok(admitted) => admitted,
             Err(shortage) => {
                 let ended = Ended::Faulted(Fault::NoRoom(shortage));
-                let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
+                let log = log.take();
+                let usage = usage.snapshot();
+                let duration = started.elapsed();
                 return Report { ended, log, usage, duration, stages: None, held: None, instance: None };
             }
         };
@@ -191,7 +193,9 @@ impl Runner {
 
         let instance = instance.map(Instance::close);
         // Read after the instance was closed, because closing logs its last incomplete output line.
-        let (log, usage, duration) = (log.take(), usage.snapshot(), started.elapsed());
+        let log = log.take();
+        let usage = usage.snapshot();
+        let duration = started.elapsed();
         Report { ended, log, usage, duration, stages, held, instance }
     }
 

@@ -181,7 +181,8 @@ impl Compiler {
     /// Compiles with `program`, within the free space of `disk`. Cancelling `stopping` ends a running
     /// compilation.
     pub fn new(program: Program, limits: CompileLimits, disk: Disk, stopping: CancellationToken) -> Self {
-        let (deploys, turns) = (Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_PER_OPERATOR), Turns::new(1, 1));
+        let deploys = Shares::new(MAX_DEPLOYS, MAX_DEPLOYS_PER_OPERATOR);
+        let turns = Turns::new(1, 1);
         Self(Arc::new(Shared { program, limits, disk, deploys, turns, stopping }))
     }
 

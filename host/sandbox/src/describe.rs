@@ -112,7 +112,8 @@ pub(super) async fn describe(
 async fn out_of_time() {
     const DESCRIBE_WALL_TIME: Duration = Duration::from_secs(30);
 
-    let (started, deadline) = (processor_time(), Instant::now() + DESCRIBE_WALL_TIME);
+    let started = processor_time();
+    let deadline = Instant::now() + DESCRIBE_WALL_TIME;
     loop {
         let left = DESCRIBE_CPU_TIME.saturating_sub(processor_time().saturating_sub(started));
         if left.is_zero() || Instant::now() >= deadline {

@@ -118,7 +118,8 @@ pub(super) fn memory_slots(instances: u32) -> u32 {
 }
 
 fn pool(limits: &Limits) -> PoolingAllocationConfig {
-    let (calls, memories) = (instance_slots(limits.instances), memory_slots(limits.instances));
+    let calls = instance_slots(limits.instances);
+    let memories = memory_slots(limits.instances);
     let mut pool = PoolingAllocationConfig::new();
     // All memory of a finished call is reset. `PAGEMAP_SCAN` would reset only the pages that it reports as
     // written, and it may miss some (docs/decisions/0009).

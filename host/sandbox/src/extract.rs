@@ -106,7 +106,8 @@ impl Extractor {
     /// Extracts the text of a whole file. Dropping the future ends the instance.
     pub async fn extract(&self, file: Bytes) -> Result<Extracted, ExtractionError> {
         let ExtractorSandbox { engine, background, limits } = &self.sandbox;
-        let (linked, limits) = (self.linked.clone(), *limits);
+        let linked = self.linked.clone();
+        let limits = *limits;
         let mut store = new_store(engine, limits);
         let guest = async move {
             let outcome = linked.extract(&mut store, &file).await;

@@ -48,7 +48,8 @@ impl Extractors {
         let version = sandbox.code_version();
         let installed =
             InstalledComponents::open(data, CODE_FOLDER, folder, Role::Extractor, version, compiler).await?;
-        let (loaded, slots) = (FileKind::ALL.map(|_| OnceCell::new()), Semaphore::new(MAX_CONCURRENT));
+        let loaded = FileKind::ALL.map(|_| OnceCell::new());
+        let slots = Semaphore::new(MAX_CONCURRENT);
         Ok(Self(Arc::new(Parts { sandbox, installed, loaded, slots })))
     }
 

@@ -81,7 +81,8 @@ impl Interfaces {
             let names = if exports.is_empty() { "nothing".to_owned() } else { shown(&exports).join(", ") };
             return Err(ImportError::OtherWorld(names));
         }
-        let (mut optional_exports, mut unused) = (BTreeSet::new(), Vec::new());
+        let mut optional_exports = BTreeSet::new();
+        let mut unused = Vec::new();
         for export in exports {
             match contract::optional_export(&export) {
                 Some(interface) => drop(optional_exports.insert(interface.to_owned())),

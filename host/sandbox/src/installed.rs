@@ -64,7 +64,8 @@ impl InstalledComponents {
         code_version: String,
         compiler: Compiler,
     ) -> io::Result<Self> {
-        let (data, version) = (data.to_owned(), code_version.clone());
+        let data = data.to_owned();
+        let version = code_version.clone();
         let code = off_thread(move || MachineCode::open(&data, code_folder, &version)).await?;
         Ok(Self(Arc::new(Shared { folder, compiler, code, code_version, role })))
     }
@@ -83,7 +84,8 @@ impl InstalledComponents {
         let shared = self.0.clone();
         let component = off_thread(move || shared.copy(file)).await?;
         let digest = component.digest.clone();
-        let (shared, load_kept) = (self.0.clone(), load.clone());
+        let shared = self.0.clone();
+        let load_kept = load.clone();
         let kept = move || {
             load_kept(&shared.code.sealed(&digest)?.path()).map_err(Box::<dyn Error + Send + Sync>::from)
         };

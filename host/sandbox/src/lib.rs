@@ -130,7 +130,8 @@ impl Sandbox {
         let engine = engine::start(&limits)?;
         let linker = Arc::new(linker::for_every_toolkit(&engine)?);
         let slots = Arc::new(Semaphore::new(engine::instance_slots(limits.instances) as usize));
-        let (limits, memory) = (Arc::new(limits), MemoryBudget::unlimited());
+        let limits = Arc::new(limits);
+        let memory = MemoryBudget::unlimited();
         Ok(Self { engine, linker, background, limits, services, memory, slots })
     }
 

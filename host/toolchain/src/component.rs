@@ -43,7 +43,8 @@ async fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
 
     // Several builds may write the same component concurrently, in this process and in others.
-    let (process, write) = (std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
+    let process = std::process::id();
+    let write = WRITES.fetch_add(1, Ordering::Relaxed);
     let temporary = PathBuf::from(format!("{}.{process}-{write}", path.display()));
     fs::write(&temporary, bytes).await?;
     fs::rename(&temporary, path).await

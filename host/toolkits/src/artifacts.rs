@@ -57,7 +57,8 @@ pub(super) struct Upload {
 impl Artifacts {
     /// Creates the folders, and deletes incomplete uploads of earlier runs.
     pub(super) async fn open(directory: &Path, code_version: &str, components: Files) -> io::Result<Self> {
-        let (directory, code_version) = (directory.to_owned(), code_version.to_owned());
+        let directory = directory.to_owned();
+        let code_version = code_version.to_owned();
         tokio::task::spawn_blocking(move || {
             let uploads = directory.join("uploads");
             let code = MachineCode::open(&directory, "code", &code_version)?;

@@ -170,7 +170,8 @@ impl fmt::Display for CallLimits {
 impl Grant {
     /// Formats the grant for the audit log, like `group:sales forecast 60/m`.
     pub(super) fn in_words(&self) -> String {
-        let (tool, limits) = (self.tool.clone().unwrap_or_default(), self.limits.to_string());
+        let tool = self.tool.clone().unwrap_or_default();
+        let limits = self.limits.to_string();
         let parts = [self.subject.to_string(), tool, limits];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }

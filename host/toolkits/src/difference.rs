@@ -112,7 +112,8 @@ impl Difference {
     /// Compares two versions, or a first version with nothing.
     pub fn between(before: Option<Side<'_>>, after: Side<'_>) -> Self {
         let imports = imports(before, after);
-        let (before, after) = (before.map(|side| side.manifest), after.manifest);
+        let before = before.map(|side| side.manifest);
+        let after = after.manifest;
         let mut budget = Budget::default();
         let tools = |definition: &ToolkitDefinition| -> Vec<_> {
             definition.tools.iter().map(|tool| (tool.name.clone(), tool_texts(tool))).collect()
@@ -445,7 +446,8 @@ mod tests {
         let manifest = &toolkit(&[], &[]);
         let compared = |before: &[&str], after: &[&str]| -> Vec<_> {
             let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-            let (before, after) = (owned(before), owned(after));
+            let before = owned(before);
+            let after = owned(after);
             let side = |imports| Side { manifest, imports };
             let difference = Difference::between(Some(side(&before)), side(&after));
             assert_eq!(difference.is_empty(), difference.imports.iter().all(|it| it.change == Change::Kept));

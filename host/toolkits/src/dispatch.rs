@@ -147,7 +147,8 @@ impl Dispatch {
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), Unavailable> {
         let step = trace.begin(CallStep::Admit);
-        let (user, id) = (&caller.user_id, &tool.toolkit().id);
+        let user = &caller.user_id;
+        let id = &tool.toolkit().id;
         let admitted = match (tool, run) {
             (Callee::Code(_), _) => self.admission.enter_run(user),
             (_, Some(_)) => Some(self.admission.wait_to_enter(user, id).await),

@@ -94,13 +94,15 @@ impl Invocations {
         let store = Store::new(database);
         let (queue, inbox) = unbounded_channel();
         let (committed, known) = watch::channel(store.newest().await?);
-        let (lost, urgent) = (Arc::new(AtomicU64::new(0)), Arc::new(Notify::new()));
-        let (retention, age) = (Retention::new(limits), limits.age);
+        let lost = Arc::new(AtomicU64::new(0));
+        let urgent = Arc::new(Notify::new());
+        let retention = Retention::new(limits);
+        let age = limits.age;
         let inbox = Inbox { messages: inbox, urgent: urgent.clone() };
         let others = CancellationToken::new();
         if store.has_other_writers() {
-            let (watching, ended) =
-                (others::watch(store.clone(), committed.clone(), hints.listen()), others.clone());
+            let watching = others::watch(store.clone(), committed.clone(), hints.listen());
+            let ended = others.clone();
             tokio::spawn(async move { ended.run_until_cancelled(watching).await });
         }
         let committed = Committed { newest: committed, hints, _others: others.drop_guard() };
@@ -132,7 +134,8 @@ impl Invocations {
     }
 
     fn with_room(&self, record: Box<Record>) -> Result<Message, Box<Record>> {
-        let (size, Record { toolkit, user, .. }) = (record.size(), &*record);
+        let size = record.size();
+        let Record { toolkit, user, .. } = &*record;
         let of_user = self.room_of_users.take(&format!("{toolkit} {user}"), size);
         match of_user.and_then(|of_user| Ok((of_user, self.room.take(toolkit, size)?))) {
             Ok(room) => Ok(Message::Record(record, room)),

@@ -172,9 +172,11 @@ impl OverLimit {
             (Subject::User(_), _) => "you may make".to_owned(),
             (Subject::Everyone, _) => "each user may make".to_owned(),
         };
-        let (limit, period) = (self.limit, self.period);
+        let limit = self.limit;
+        let period = self.period;
         let calls = if limit == 1 { "call" } else { "calls" };
-        let (again, seconds) = (self.again.round(jiff::Unit::Second).unwrap_or(self.again), self.seconds());
+        let again = self.again.round(jiff::Unit::Second).unwrap_or(self.again);
+        let seconds = self.seconds();
         format!(
             "The limit of {limit} {calls} a {period} that {whose} to {what} is reached. A call is possible again at {again}, \
              in {seconds} s. Its owner, or an operator, can change the limit (`kitbag toolkit share {toolkit}`)."

@@ -193,7 +193,8 @@ impl Reviews {
     pub async fn get(&self, digest: &str) -> Result<Review, ToolkitError> {
         let Compared { upload, live: before, owner, released, needs_owner } =
             self.store.compared(digest).await?;
-        let (manifest, imports) = (upload.definition()?, upload.imports()?);
+        let manifest = upload.definition()?;
+        let imports = upload.imports()?;
         let live = before.as_ref().map(LiveVersion::from);
         let (difference, manifest, imports) = off_thread(move || {
             let after = Side { manifest: &manifest, imports: &imports };

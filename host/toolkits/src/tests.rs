@@ -46,7 +46,8 @@ async fn insert_books(database: &Database) {
     let version = |version: &str| {
         format!("('books', '{version}', '{version}', 1, '{}', '{{}}', '[]', 'ana', 0)", manifest(version))
     };
-    let (one, two) = (version("1.0.0"), version("2.0.0"));
+    let one = version("1.0.0");
+    let two = version("2.0.0");
     database
         .execute(&format!(
             "INSERT INTO toolkit_versions VALUES {one}, {two};

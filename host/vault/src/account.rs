@@ -164,7 +164,8 @@ impl Vault {
         slot: SecretSlot,
         account: &Account,
     ) -> Result<(), VaultError> {
-        let (id, owner) = (slot.clone(), slot.owner.clone());
+        let id = slot.clone();
+        let owner = slot.owner.clone();
         let act = Some((Act::AccountConnected, by.clone()));
         self.write_account(slot, Some(owner), account, act, move |rows, _| {
             check_count(rows, id.id()).map(|()| true)
@@ -182,7 +183,9 @@ impl Vault {
         after: &Account,
     ) -> Result<(), VaultError> {
         let slot = SecretSlot::account(user, toolkit, "");
-        let (id, before, written) = (slot.clone(), before.clone(), after.clone());
+        let id = slot.clone();
+        let before = before.clone();
+        let written = after.clone();
         let check = move |rows: &[Row], keys: &MasterKeys| {
             let row = rows.iter().find(|row| row.id() == id.id());
             let stored = row.and_then(|row| Account::open(row, keys)).ok_or(VaultError::ToolkitChanged)?;
@@ -206,7 +209,8 @@ impl Vault {
         act: Option<(Act, Actor)>,
         check: impl FnOnce(&[Row], &MasterKeys) -> Result<bool, VaultError> + Send + 'static,
     ) -> Result<(), VaultError> {
-        let (vault, text) = (self.clone(), account.sealed_text());
+        let vault = self.clone();
+        let text = account.sealed_text();
         let is_connected = matches!(account.state, AccountState::Connected(_));
         let write = async move {
             let _sealing = vault.sealing.lock().await;
@@ -242,8 +246,10 @@ impl Vault {
         user: &str,
         toolkit: &str,
     ) -> Result<Option<Account>, VaultError> {
-        let (vault, by) = (self.clone(), by.clone());
-        let (user, toolkit) = (user.to_owned(), toolkit.to_owned());
+        let vault = self.clone();
+        let by = by.clone();
+        let user = user.to_owned();
+        let toolkit = toolkit.to_owned();
         let removal = async move {
             let id = SecretId { user: &user, toolkit: &toolkit, name: ACCOUNT };
             let audit = Entry::new(Act::AccountEnded, &by).toolkit(toolkit.as_str());

@@ -59,7 +59,8 @@ impl Vault {
         if let Some(merged) = self.merged.0.get(&key).filter(is_current) {
             return Ok(merged.both);
         }
-        let (sources, toolkit) = ((own.clone(), everyones.clone()), toolkit.to_owned());
+        let sources = (own.clone(), everyones.clone());
+        let toolkit = toolkit.to_owned();
         let merge = tokio::task::spawn_blocking(move || sources.0.with_everyones(&sources.1, &toolkit));
         let both = Arc::new(merge.await.map_err(Interrupted::from)?);
         self.merged.0.insert(key, Merged { own, everyones, both: both.clone() });

@@ -317,7 +317,9 @@ impl Vault {
         options: EveryoneOptions,
     ) -> Result<(), VaultError> {
         check(value)?;
-        let (vault, by, value) = (self.clone(), by.clone(), value.clone());
+        let vault = self.clone();
+        let by = by.clone();
+        let value = value.clone();
         to_its_end(async move { vault.set_now(&by, &slot, &value, once.as_ref(), options).await }).await?
     }
 
@@ -359,7 +361,8 @@ impl Vault {
         if name == ACCOUNT {
             return Ok(false);
         }
-        let (vault, by) = (self.clone(), by.clone());
+        let vault = self.clone();
+        let by = by.clone();
         let [user, toolkit, name] = [user, toolkit, name].map(str::to_owned);
         let change = async move {
             let id = SecretId { user: &user, toolkit: &toolkit, name: &name };

@@ -46,7 +46,8 @@ impl Vault {
     /// here and the old ones are removed; otherwise the new key is the first of those given by the operator.
     /// Records that cannot be decrypted are kept, and so are their keys.
     pub async fn rotate(self: &Arc<Self>, by: &Actor) -> Result<Rotated, VaultError> {
-        let (vault, by) = (self.clone(), by.clone());
+        let vault = self.clone();
+        let by = by.clone();
         to_its_end(async move { vault.rotate_now(&by).await }).await?
     }
 

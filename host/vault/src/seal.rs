@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_rewrapped_record_opens_with_the_new_key_alone() {
-        let (old, new) = (master(), master());
+        let old = master();
+        let new = master();
         let sealed = seal(&old, ID, &"s3cr3t".into());
 
         let wrapped_key = rewrap(&old, &new, ID, &sealed.wrapped_key).expect("it is whole");
@@ -194,7 +195,8 @@ mod tests {
     fn the_same_value_never_looks_the_same() {
         let master = master();
 
-        let (first, second) = (seal(&master, ID, &"s3cr3t".into()), seal(&master, ID, &"s3cr3t".into()));
+        let first = seal(&master, ID, &"s3cr3t".into());
+        let second = seal(&master, ID, &"s3cr3t".into());
 
         assert_ne!(first.value, second.value);
         assert_ne!(first.wrapped_key, second.wrapped_key);

@@ -84,7 +84,8 @@ impl SecretCache {
             .build();
         let stopped = CancellationToken::new();
         // The cache has no thread of its own: without calls, expired entries would stay in memory.
-        let (swept, until) = (cache.clone(), stopped.clone());
+        let swept = cache.clone();
+        let until = stopped.clone();
         let sweeping = async move {
             loop {
                 sleep(sweep).await;
@@ -189,8 +190,11 @@ impl Drop for Reader<'_> {
 
 impl UserSecrets {
     pub(super) fn open(rows: Vec<Row>, keys: &MasterKeys) -> Result<Self, VaultError> {
-        let (mut values, mut overriding) = (HashMap::with_capacity(rows.len()), HashSet::new());
-        let (mut accounts, mut broken, mut sealed) = (HashMap::new(), HashSet::new(), HashSet::new());
+        let mut values = HashMap::with_capacity(rows.len());
+        let mut overriding = HashSet::new();
+        let mut accounts = HashMap::new();
+        let mut broken = HashSet::new();
+        let mut sealed = HashSet::new();
         for row in rows {
             if row.name == ACCOUNT {
                 // An account that cannot be decrypted counts as missing: its user connects it again.
@@ -238,7 +242,8 @@ impl UserSecrets {
     /// Merges these secrets of a user with those for everyone who uses the toolkit. The user's own value
     /// wins, unless the value for everyone is marked as overriding.
     pub(super) fn with_everyones(&self, everyones: &Self, toolkit: &str) -> Self {
-        let (mut values, mut sealed) = (self.values.clone(), HashSet::new());
+        let mut values = self.values.clone();
+        let mut sealed = HashSet::new();
         for (key, value) in everyones.values.iter().filter(|((of, _), _)| of == toolkit) {
             if everyones.overriding.contains(key) || !values.contains_key(key) {
                 values.insert(key.clone(), value.clone());
@@ -323,9 +328,12 @@ mod tests {
     #[tokio::test]
     async fn what_was_read_before_a_change_is_not_handed_out_after_it() {
         let cache = Arc::new(cache(Duration::from_mins(5), Duration::from_mins(1)));
-        let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let reached = Arc::new(tokio::sync::Notify::new());
+        let go_on = Arc::new(tokio::sync::Notify::new());
         let slow = {
-            let (cache, reached, go_on) = (cache.clone(), reached.clone(), go_on.clone());
+            let cache = cache.clone();
+            let reached = reached.clone();
+            let go_on = go_on.clone();
             tokio::spawn(async move {
                 let open = || async {
                     reached.notify_one();
@@ -356,9 +364,12 @@ mod tests {
     #[tokio::test]
     async fn what_another_process_has_changed_is_not_handed_out_although_its_read_is_under_way() {
         let cache = Arc::new(cache(Duration::from_mins(5), Duration::from_mins(1)));
-        let (reached, go_on) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let reached = Arc::new(tokio::sync::Notify::new());
+        let go_on = Arc::new(tokio::sync::Notify::new());
         let slow = {
-            let (cache, reached, go_on) = (cache.clone(), reached.clone(), go_on.clone());
+            let cache = cache.clone();
+            let reached = reached.clone();
+            let go_on = go_on.clone();
             tokio::spawn(async move {
                 let open = || async {
                     reached.notify_one();

@@ -105,7 +105,8 @@ impl UserCache {
         let digest = slot.digest(key);
         let size = key.len() + value.expose_secret().len();
         let sealed = self.vault.seal_value(PURPOSE, &hex::encode(digest), &value);
-        let (written_at, age) = (now(), i64::from(seconds.unwrap_or(MAX_SECONDS)) * 1000);
+        let written_at = now();
+        let age = i64::from(seconds.unwrap_or(MAX_SECONDS)) * 1000;
         let master_key = sealed.master_key.clone();
         let new = NewValue { digest, size, sealed, written_at, expires_at: written_at.saturating_add(age) };
         match self.store.set(slot, new).await {

@@ -40,10 +40,12 @@ pub(super) async fn read(
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
     }
-    let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
+    let mut bytes = Vec::new();
+    let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| Unread::BrokeOff)?;
-        let (before, length) = (bytes.capacity(), bytes.len() + piece.len());
+        let before = bytes.capacity();
+        let length = bytes.len() + piece.len();
         if length > limit {
             return Err(Unread::TooLarge);
         }

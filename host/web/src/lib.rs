@@ -135,7 +135,9 @@ impl Service {
     pub fn new(shared: Shared) -> Self {
         let rate = Arc::new(RateLimit::new(shared.mcp_requests_per_minute));
         let mcp = Arc::new(mcp::Service::new(&shared, rate.clone()));
-        let (pace, metrics, refusing) = (shared.pace, shared.metrics.clone(), Some(shared.refusing.clone()));
+        let pace = shared.pace;
+        let metrics = shared.metrics.clone();
+        let refusing = Some(shared.refusing.clone());
         let answering = Arc::new(Answering { pace, rest: Rest::Discarded, metrics, refusing });
         let is_direct = mcp::open_to_allowed_pages(&shared).is_none();
         let router = router(shared, rate, mcp.clone(), &answering);

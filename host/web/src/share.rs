@@ -120,7 +120,9 @@ impl RequestShares {
             let detail = "Too many requests at a time. Wait for the answers of those in progress.";
             WebError::retryable(StatusCode::TOO_MANY_REQUESTS, detail)
         })?;
-        let (bytes, workers, held) = (self.bytes.clone(), self.workers.clone(), Mutex::new(vec![place]));
+        let bytes = self.bytes.clone();
+        let workers = self.workers.clone();
+        let held = Mutex::new(vec![place]);
         let expected = AtomicUsize::new(0);
         Ok(RequestShare(Arc::new(Inner { user: user.into(), bytes, workers, expected, held })))
     }

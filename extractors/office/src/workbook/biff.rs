@@ -110,13 +110,15 @@ fn records(mut stream: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// The type and the data of the first record, and what comes after it.
 fn next(stream: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let (record, length) = (number_at(stream, 0)?, number_at(stream, 2)?);
+    let record = number_at(stream, 0)?;
+    let length = number_at(stream, 2)?;
     let end = RECORD_HEADER + usize::from(length);
     Some((record, stream.get(RECORD_HEADER..end)?, &stream[end..]))
 }
 
 fn format(data: &[u8]) -> Option<(u16, String)> {
-    let (format, length) = (number_at(data, 0)?, usize::from(number_at(data, 2)?));
+    let format = number_at(data, 0)?;
+    let length = usize::from(number_at(data, 2)?);
     Some((format, string(data.get(5..)?, length, *data.get(4)?)?))
 }
 

@@ -84,7 +84,9 @@ impl NumberFormat {
 
 /// Splits a format at semicolons that are not literals.
 fn sections(code: &str) -> Vec<&str> {
-    let (mut sections, mut start, mut is_quoted) = (Vec::new(), 0, false);
+    let mut sections = Vec::new();
+    let mut start = 0;
+    let mut is_quoted = false;
     let mut characters = code.char_indices();
     while let Some((at, character)) = characters.next() {
         match character {
@@ -103,9 +105,13 @@ fn sections(code: &str) -> Vec<&str> {
 
 impl Section {
     fn compile(code: &str) -> Self {
-        let (mut condition, mut pieces) = (None, Vec::new());
-        let (mut clock, mut is_elapsed, mut decimals) = (Clock::default(), false, None);
-        let (mut places, mut is_fraction) = (0_usize, false);
+        let mut condition = None;
+        let mut pieces = Vec::new();
+        let mut clock = Clock::default();
+        let mut is_elapsed = false;
+        let mut decimals = None;
+        let mut places = 0_usize;
+        let mut is_fraction = false;
         let mut is_other = code.to_ascii_lowercase().contains("general");
         let mut rest = code;
         while let Some(character) = rest.chars().next() {
@@ -247,7 +253,8 @@ impl Shape {
 fn time(days: f64, clock: &Clock) -> String {
     let (seconds, fraction) = seconds(days, clock.decimals);
     let seconds = seconds % SECONDS_PER_DAY as u64;
-    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    let hours = seconds / 3600;
+    let minutes = seconds / 60 % 60;
     let mut shown = match clock {
         Clock { hours: true, .. } => format!("{hours:02}:{minutes:02}"),
         _ => format!("{:02}", seconds / 60),

@@ -33,7 +33,9 @@ struct Escape {
 impl Decoder {
     /// Returns the decoded text; `None` if it is the same.
     pub(super) fn decoded(self, text: &[u8]) -> Option<Vec<u8>> {
-        let (mut copy, mut escape, mut character) = (Vec::new(), Escape::default(), String::new());
+        let mut copy = Vec::new();
+        let mut escape = Escape::default();
+        let mut character = String::new();
         while let Some(next) = self.next(text, &escape, &mut character) {
             copy.extend_from_slice(&text[escape.place.end..next.place.start]);
             copy.extend_from_slice(character.as_bytes());
@@ -49,7 +51,8 @@ impl Decoder {
     /// Returns the ranges of a text that were decoded to these ranges of its copy, which are in order and do
     /// not overlap. Escapes are included whole.
     pub(super) fn places(self, text: &[u8], decoded: Vec<Range<usize>>) -> Vec<Range<usize>> {
-        let (mut last, mut character) = (Escape::default(), String::new());
+        let mut last = Escape::default();
+        let mut character = String::new();
         let mut next = self.next(text, &last, &mut character);
         // Decodes the text again up to the position, so that no map of all escapes has to be stored.
         let mut place_of = |position: usize| {

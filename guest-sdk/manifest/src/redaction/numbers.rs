@@ -17,7 +17,8 @@ pub(super) fn have_exponent(text: &str) -> bool {
 /// Returns the ranges of numbers in JSON text, in order.
 pub(super) fn places(json: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = json.as_bytes();
-    let (mut at, mut in_string) = (0, false);
+    let mut at = 0;
+    let mut in_string = false;
     iter::from_fn(move || {
         loop {
             match (*bytes.get(at)?, in_string) {

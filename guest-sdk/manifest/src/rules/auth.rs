@@ -62,7 +62,8 @@ fn one(path: &str, auth: &Auth, definition: &ToolkitDefinition, problems: &mut P
             _ => {}
         }
     }
-    let (host, path) = (auth.api_host(), format!("{path}.apiHost"));
+    let host = auth.api_host();
+    let path = format!("{path}.apiHost");
     if let Err(message) = check_host(host) {
         problems.add(path, message);
     } else if !definition.egress.iter().any(|listed| listed == host) {

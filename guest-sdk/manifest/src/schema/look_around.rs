@@ -38,7 +38,9 @@ fn has_alternatives(pattern: &str) -> bool {
 /// Returns the characters of a pattern that are not escaped and not in a group or a character class. The
 /// delimiters of its groups and classes are not included.
 fn outermost(pattern: &str) -> impl Iterator<Item = (usize, char)> {
-    let (mut depth, mut is_in_class, mut is_escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
+    let mut is_in_class = false;
+    let mut is_escaped = false;
     pattern.char_indices().filter(move |(_, character)| {
         if is_escaped {
             is_escaped = false;

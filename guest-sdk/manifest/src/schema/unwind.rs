@@ -47,7 +47,8 @@ mod platform {
     }
 
     pub(in crate::schema) fn catch<T>(check: impl FnOnce() -> T) -> Result<T, Exceeded> {
-        let (mut check, mut made) = (Some(check), None);
+        let mut check = Some(check);
+        let mut made = None;
         let mut run = || made = check.take().map(|check| check());
         let mut run: &mut dyn FnMut() = &mut run;
         // SAFETY: `run_check` gets the address that is passed here, and `run` outlives the call.

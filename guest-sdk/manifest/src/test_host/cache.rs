@@ -82,7 +82,8 @@ pub fn is_valid(expires: i64, now: i64) -> bool {
 /// Returns the keys of the entries to evict after the last one was written: expired ones, and the oldest ones
 /// beyond the limits. `entries` are in the order of writing.
 pub fn evicted(entries: &[CacheEntry], now: i64) -> Vec<String> {
-    let (mut bytes, mut values) = (0, 0);
+    let mut bytes = 0;
+    let mut values = 0;
     let is_evicted = |entry: &&CacheEntry| {
         bytes += entry.bytes;
         values += 1;

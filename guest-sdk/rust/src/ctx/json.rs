@@ -48,7 +48,8 @@ impl Ctx {
         error_map: impl FnOnce(&Parts, &str) -> Option<ToolError>,
     ) -> Result<T, ToolError> {
         let request = request.into();
-        let (host, is_safe) = (request.host().to_owned(), request.method().is_safe());
+        let host = request.host().to_owned();
+        let is_safe = request.method().is_safe();
 
         let response = self.fetch(request).await.map_err(|error| error.for_model(&host))?;
         let (head, body) = response.into_text().await.map_err(|error| error.for_model(&host))?;

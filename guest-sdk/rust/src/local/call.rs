@@ -93,7 +93,9 @@ impl Call {
         argument: impl Into<String>,
         value: impl Into<String>,
     ) -> Self {
-        let (name, argument, value) = (prompt.into(), argument.into(), value.into());
+        let name = prompt.into();
+        let argument = argument.into();
+        let value = value.into();
         Self::of_offer(OfferTarget::PromptCompletion { name, argument, value })
     }
 
@@ -104,7 +106,9 @@ impl Call {
         variable: impl Into<String>,
         value: impl Into<String>,
     ) -> Self {
-        let (name, argument, value) = (resource.into(), variable.into(), value.into());
+        let name = resource.into();
+        let argument = variable.into();
+        let value = value.into();
         Self::of_offer(OfferTarget::ResourceCompletion { name, argument, value })
     }
 

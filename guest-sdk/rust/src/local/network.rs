@@ -13,7 +13,8 @@ use crate::{FetchError, Request, Response};
 impl HostState {
     /// Sends a request of the handler, and the requests that it needs.
     pub(super) async fn exchange(&self, request: &Request) -> Result<Response, FetchError> {
-        let (mut head, mut body) = (head_of(request), request.body_bytes().to_vec());
+        let mut head = head_of(request);
+        let mut body = request.body_bytes().to_vec();
         if !request.headers().contains_key(http::header::USER_AGENT) {
             head.headers.push(("user-agent".to_owned(), USER_AGENT.to_owned()));
         }

@@ -115,7 +115,8 @@ impl Platform {
     pub(super) fn into_outcome(self, mut call: CallOutcome) -> Outcome {
         let HostState { clock, network, questions, cached, effects, .. } = &*self.0;
         let secrets = network.borrow().redactor();
-        let (mut log, mut progress) = (effects.log.take(), effects.progress.take());
+        let mut log = effects.log.take();
+        let mut progress = effects.progress.take();
         call.redact(&secrets);
         log.iter_mut().flatten().for_each(|argument| secrets.redact_json(argument));
         progress.iter_mut().filter_map(|it| it.message.as_mut()).for_each(|it| secrets.redact_string(it));

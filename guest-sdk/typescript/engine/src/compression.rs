@@ -136,7 +136,8 @@ impl Decompressor {
                 Err(_) => return Err(CORRUPT),
             },
             Self::Deflate { state, input, ended } => {
-                let (read, written) = (state.total_in(), state.total_out());
+                let read = state.total_in();
+                let written = state.total_out();
                 if !*ended {
                     let status = state.decompress(input.rest(), &mut piece, FlushDecompress::None);
                     *ended = status.map_err(|_| CORRUPT)? == Status::StreamEnd;

@@ -277,7 +277,8 @@ async fn calls_at_once_do_not_pass_a_limit() {
     let counts = Arc::new(LimitedCalls::new(fixture.database.clone()));
 
     let calls = (0..32).map(|_| {
-        let (counts, limits) = (counts.clone(), limits.clone());
+        let counts = counts.clone();
+        let limits = limits.clone();
         tokio::spawn(async move { counts.count("books", &limits).await.expect("it counts").is_ok() })
     });
     let admitted = futures::future::join_all(calls).await;

@@ -39,7 +39,8 @@ async fn refusal(user: &User) -> Option<Failure> {
 }
 
 async fn waits(user: &User) -> bool {
-    let (is_refused, status) = (refusal(user).await.is_some(), status(user).await);
+    let is_refused = refusal(user).await.is_some();
+    let status = status(user).await;
     assert_eq!(is_refused, status.waiting, "{status:?}");
     is_refused
 }

@@ -33,7 +33,8 @@ struct Hierarchy {
 
 fn limits(root: &Path) -> Vec<u64> {
     let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
-    let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
+    let groups = read("proc/self/cgroup");
+    let mounts = read("proc/self/mountinfo");
     let mut limits = Vec::new();
     for line in groups.lines() {
         // `hierarchy-ID:controller-list:cgroup-path`, cgroups(7); the list is empty in version 2.
@@ -56,7 +57,8 @@ impl Hierarchy {
     fn of(mount: &str, is_version_2: bool) -> Option<Self> {
         let (before, after) = mount.split_once(" - ")?;
         let mut after = after.split(' ');
-        let (kind, options) = (after.next()?, after.nth(1).unwrap_or_default());
+        let kind = after.next()?;
+        let options = after.nth(1).unwrap_or_default();
         let file = match kind {
             "cgroup2" if is_version_2 => "memory.max",
             "cgroup" if !is_version_2 && options.split(',').any(|it| it == "memory") => {

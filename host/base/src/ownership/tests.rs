@@ -62,7 +62,8 @@ fn a_file_is_read_that_nobody_else_can_have_written() {
 #[test]
 fn no_link_and_no_pipe_is_read_and_what_is_absent_is_nothing() {
     let (folder, path) = file(0o600, 0o700);
-    let (link, pipe) = (folder.path().join("link"), folder.path().join("pipe"));
+    let link = folder.path().join("link");
+    let pipe = folder.path().join("pipe");
     symlink(&path, &link).expect("a link");
     rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::from_bits_truncate(0o600), 0)
         .expect("a pipe");

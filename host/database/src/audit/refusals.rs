@@ -44,7 +44,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_recorded_once_a_minute_and_a_user_causes_a_bounded_number() {
-        let (refusals, start) = (Refusals::default(), Instant::now());
+        let refusals = Refusals::default();
+        let start = Instant::now();
 
         assert!(refusals.is_new_at(start, "una", "POST /toolkits"));
         assert!(!refusals.is_new_at(start, "una", "POST /toolkits"));

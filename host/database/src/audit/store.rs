@@ -92,7 +92,8 @@ async fn insert_breaks(transaction: &mut Transaction, ends: &mut Ends, breaks: &
 
 /// Inserts an entry, and changes the newest end of its chain. The caller stores the ends.
 async fn insert(transaction: &mut Transaction, ends: &mut Ends, entry: &Entry<'_>) -> crate::Result<()> {
-    let (chain, sequence) = (&ends.chain, ends.newest.saturating_add(1));
+    let chain = &ends.chain;
+    let sequence = ends.newest.saturating_add(1);
     let at = Timestamp::now().as_millisecond();
     let Entry { act, outcome, by, toolkit, version, digest, name, affected } = entry;
     let user = bounded(by.user());
@@ -269,7 +270,8 @@ impl Store {
         let mut breaks = Breaks::new();
         let Some(mut ends) = ends::lock(&mut transaction, chain, &mut breaks).await? else { return Ok(0) };
         let rows = links(&mut transaction, chain, ends.removed, limit).await?;
-        let (mut count, mut fault) = (0, None);
+        let mut count = 0;
+        let mut fault = None;
         for row in rows.into_iter().take_while(|row| row.at < time) {
             // Somebody may have changed times, so that entries are removed early.
             if !row.follows(ends.removed, &ends.removed_hash) {

@@ -134,9 +134,11 @@ async fn follow(
     ends: &Ends,
     result: &mut Verification,
 ) -> crate::Result<Option<String>> {
-    let (mut sequence, mut hash) = (ends.removed, ends.removed_hash.clone());
+    let mut sequence = ends.removed;
+    let mut hash = ends.removed_hash.clone();
     // Includes entries with a number that was removed.
-    let (mut read, mut id) = (i64::MIN, 0);
+    let mut read = i64::MIN;
+    let mut id = 0;
     loop {
         let page = store::links(snapshot, &ends.chain, read, PAGE_ROWS).await?;
         if page.is_empty() {

@@ -89,12 +89,16 @@ impl Freshness {
     /// Starts the query tasks if other processes may use the database.
     pub fn start(database: &Database, copies: impl Copies) -> Self {
         let Some(server) = database.server() else { return Self(None) };
-        let (questions, stopped) = (Arc::new(Questions::default()), CancellationToken::new());
+        let questions = Arc::new(Questions::default());
+        let stopped = CancellationToken::new();
         for _ in 0..MAX_IN_FLIGHT {
-            let (questions, server, stopped) = (questions.clone(), server.clone(), stopped.clone());
+            let questions = questions.clone();
+            let server = server.clone();
+            let stopped = stopped.clone();
             tokio::spawn(async move { stopped.run_until_cancelled(questions.ask(server)).await });
         }
-        let (copies, known) = (Arc::new(copies), Arc::default());
+        let copies = Arc::new(copies);
+        let known = Arc::default();
         Self(Some(Shared { questions, copies, known, _stopped: stopped.drop_guard() }))
     }
 
@@ -112,7 +116,9 @@ impl Shared {
         let revisions = self.questions.put(user).await.map_err(|_dropped| NoAnswer)?;
         if !self.known.is(&revisions) {
             // Not cancelled with the request, as the next one would have to start again.
-            let (known, copies, revisions) = (self.known.clone(), self.copies.clone(), revisions.clone());
+            let known = self.known.clone();
+            let copies = self.copies.clone();
+            let revisions = revisions.clone();
             let dropped = to_its_end(async move { known.replace(&*copies, &revisions).await }).await;
             dropped
                 .map_err(|interrupted| interrupted.to_string())

@@ -99,8 +99,10 @@ impl Hints {
     /// Starts to send and to receive hints if other processes may use the database.
     pub fn start(database: &Database) -> Self {
         let Some(server) = database.server() else { return Self::off() };
-        let (heard, stopped) = (broadcast::Sender::new(MAX_UNREAD), CancellationToken::new());
-        let (outbox, me) = (Arc::new(Outbox::default()), Arc::<str>::from(new_name()));
+        let heard = broadcast::Sender::new(MAX_UNREAD);
+        let stopped = CancellationToken::new();
+        let outbox = Arc::new(Outbox::default());
+        let me = Arc::<str>::from(new_name());
         let sending = send(outbox.clone(), server.clone(), me.clone());
         let listening = Box::pin(listen(server, me, heard.clone()));
         let until = stopped.clone();
@@ -238,7 +240,8 @@ impl Outbox {
 
 /// Sends queued hints; never returns. Hints that cannot be sent are dropped: receivers also poll.
 async fn send(outbox: Arc<Outbox>, server: Server, me: Arc<str>) {
-    let (mut session, mut has_failed) = (None, false);
+    let mut session = None;
+    let mut has_failed = false;
     loop {
         outbox.came.notified().await;
         while let Some(payload) = outbox.take(&me) {

@@ -46,7 +46,8 @@ impl Mailbox {
     /// is no other process.
     pub async fn taken(&self, subject: Subject) -> String {
         let Some(database) = &self.database else { return std::future::pending().await };
-        let (mut listening, name) = (self.hints.listen(), subject.name());
+        let mut listening = self.hints.listen();
+        let name = subject.name();
         loop {
             let hinted = listening.until(|hint| *hint == Hint::Answer(subject));
             // Polls after a timeout, too.

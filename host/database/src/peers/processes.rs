@@ -89,7 +89,8 @@ impl Process {
     /// Registers this process if it is compatible with those that use the database. `data` is its data
     /// directory, which no other process uses: the previous process of that directory has ended.
     pub async fn register(database: &Database, profile: Profile, data: &Path) -> Result<Self, JoinError> {
-        let (processes, file) = (Processes::new(database.clone()), data.join(FILE));
+        let processes = Processes::new(database.clone());
+        let file = data.join(FILE);
         if database.is_exclusive() {
             processes.remove_all().await?;
         } else {

@@ -128,7 +128,8 @@ mod tests {
             let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
             Profile { settings, ..with_keys(&[]) }
         };
-        let (one, other) = (with("ana"), with("una"));
+        let one = with("ana");
+        let other = with("una");
 
         assert_eq!(one.differing(&other).collect::<Vec<_>>(), ["operators"]);
         assert_eq!(one.differing(&one).count(), 0);

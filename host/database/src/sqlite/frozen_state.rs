@@ -98,7 +98,8 @@ mod tests {
             (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT 'after ' || i, 0 FROM n";
         database.execute(many).await;
         let copy = data.path().join("copy.sqlite");
-        let (mut done, mut total) = (0, 0);
+        let mut done = 0;
+        let mut total = 0;
         frozen.copy_to(&copy, |now, of| (done, total) = (now, of)).expect("it can be copied");
 
         assert!(done == total && total > 0, "{done} of {total}");

@@ -15,7 +15,8 @@ pub fn check_seals(data: &Path, folder: &str, mut broken: impl FnMut(&Path, io::
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(error),
     };
-    let (seal, mut count) = (Seal::existing(data)?, 0);
+    let seal = Seal::existing(data)?;
+    let mut count = 0;
     for engine in engines {
         let engine = engine?;
         if !engine.file_type()?.is_dir() {

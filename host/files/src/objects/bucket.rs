@@ -130,7 +130,8 @@ impl Bucket {
     pub(super) async fn get(&self, object: &str) -> Result<Option<Opened>, ObjectsError> {
         let key = Key::from(object);
         let Some(found) = there(self.store.get(&key)).await? else { return Ok(None) };
-        let (size, bytes) = (found.meta.size, found.into_stream().map_err(io::Error::from).boxed());
+        let size = found.meta.size;
+        let bytes = found.into_stream().map_err(io::Error::from).boxed();
         Ok(Some(Opened { size, bytes: while_it_moves(bytes) }))
     }
 

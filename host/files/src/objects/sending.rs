@@ -53,7 +53,8 @@ impl Objects {
         let mut pieces = opened.ok_or(ReadError::Missing)?.bytes;
         let failed = |error| ReadError::Copy(scratch(&error));
         let mut file = File::from_std(copy.reopen().map_err(failed)?);
-        let (mut hasher, mut bytes) = (Sha256::new(), 0);
+        let mut hasher = Sha256::new();
+        let mut bytes = 0;
         while let Some(piece) = pieces.next().await {
             let piece =
                 piece.map_err(|error| ReadError::Source(ObjectsError::Unavailable(error.to_string())))?;

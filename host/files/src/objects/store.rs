@@ -66,7 +66,8 @@ impl Rows {
         digest: &str,
         time: Duration,
     ) -> kitbag_database::Result<Lease> {
-        let (name, time) = (kind.name(digest), millis(time));
+        let name = kind.name(digest);
+        let time = millis(time);
         let mut transaction = self.0.begin(Scope::Files).await?;
         let lease = loop {
             if let Some((object, is_kept)) = lock(&mut transaction, &name).await? {

@@ -79,7 +79,8 @@ impl Store {
         if let Some(grant) = grant {
             grants::insert(&mut transaction, grant).await?;
         }
-        let (by, id) = (Actor::user_only(&session.user_id), shown_id(&session.digest));
+        let by = Actor::user_only(&session.user_id);
+        let id = shown_id(&session.digest);
         audit::append(&mut transaction, &Entry::new(Act::SessionSignedIn, &by).name(&id)).await?;
         transaction.commit().await
     }

@@ -120,7 +120,8 @@ impl Metadata {
         resource: String,
         scope: String,
     ) -> Result<AuthorizationServer, ClientError> {
-        let (metadata, issuer) = (&self, &self.issuer);
+        let metadata = &self;
+        let issuer = &self.issuer;
         let endpoints = [
             Some(&metadata.authorization_endpoint),
             Some(&metadata.token_endpoint),

@@ -75,7 +75,8 @@ impl AuthorizationServer {
         egress: Egress,
         lifetimes: Lifetimes,
     ) -> Self {
-        let (store, documents) = (Store::new(database), MetadataDocuments::new(egress));
+        let store = Store::new(database);
+        let documents = MetadataDocuments::new(egress);
         let base_urls = issuer.issuer().parse().map_or_else(|_| Vec::new(), |url| loopback_names(&url));
         Self {
             issuer,

@@ -128,7 +128,8 @@ impl AuthorizationServer {
             Ok(authorization) => authorization,
             Err(asked_again) => return Ok(Step::Ask(Box::new(asked_again))),
         };
-        let (redirect_uri, state) = (authorization.redirect_uri.clone(), authorization.state.clone());
+        let redirect_uri = authorization.redirect_uri.clone();
+        let state = authorization.state.clone();
         if !allowed {
             let denied = ErrorCode::AccessDenied.because("the person did not agree");
             return Ok(Step::Return(self.answer_with_error(&redirect_uri, state.as_deref(), denied)));
@@ -192,7 +193,8 @@ impl AuthorizationServer {
     /// Checks client and redirect URI. Later errors are sent to the redirect URI.
     async fn who_asks(&self, parameters: &Parameters) -> Result<(Client, RedirectUri), AuthorizeError> {
         let field = |name| parameters.get(name).ok().flatten().ok_or(AuthorizeError::Malformed);
-        let (client_id, redirect_uri) = (field("client_id")?, field("redirect_uri")?);
+        let client_id = field("client_id")?;
+        let redirect_uri = field("redirect_uri")?;
         let unknown = |_invalid| AuthorizeError::UnknownRedirectUri;
         let redirect_uri = RedirectUri::parse(redirect_uri).map_err(unknown)?;
         let client = self.client(client_id, &redirect_uri).await?;

@@ -284,7 +284,8 @@ mod tests {
     #[tokio::test]
     async fn a_document_describes_a_client_and_is_fetched_once() {
         let server = server(&[("/client.json", r#"{"client_id":"{url}","client_name":"Editor","redirect_uris":["http://127.0.0.1:33418/"],"other":1}"#)]).await;
-        let (documents, id) = (documents("127.0.0.0/8"), format!("{}/client.json", server.origin()));
+        let documents = documents("127.0.0.0/8");
+        let id = format!("{}/client.json", server.origin());
 
         for _ in 0..3 {
             let client = documents.client(&id).await.expect("a client");

@@ -220,8 +220,8 @@ mod tests {
             ("http://localhost:1/cb", "https://localhost:1/cb", false),
             ("app://cb:1/x", "app://cb:2/x", false),
         ] {
-            let (registered, requested) =
-                (RedirectUri::parse(registered).unwrap(), RedirectUri::parse(requested).unwrap());
+            let registered = RedirectUri::parse(registered).unwrap();
+            let requested = RedirectUri::parse(requested).unwrap();
             assert_eq!(registered.admits(&requested), admitted, "{registered:?} {requested:?}");
         }
     }

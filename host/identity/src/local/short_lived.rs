@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn a_value_is_found_with_its_secret_until_it_is_taken() {
         let mut memory = ShortLived::new(Duration::from_mins(1));
-        let (first, second) = (memory.keep(1), memory.keep(2));
+        let first = memory.keep(1);
+        let second = memory.keep(2);
 
         assert_eq!(memory.get_mut(&second), Some(&mut 2));
         assert_eq!(memory.take(&first), Some(1));

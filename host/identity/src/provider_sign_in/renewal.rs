@@ -61,7 +61,8 @@ impl ProviderSignIn {
         let renewal = {
             let mut under_way = self.renewals.lock();
             let begin = || {
-                let (this, session) = (self.clone(), session.clone());
+                let this = self.clone();
+                let session = session.clone();
                 let ends = Ends(self.clone(), session.id.clone());
                 // In a separate task: if the browser disconnects, the new refresh token must still be stored.
                 let task = tokio::spawn(async move {

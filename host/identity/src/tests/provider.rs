@@ -36,7 +36,8 @@ impl TestKey {
             Algorithm::ES256 => {
                 let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
                 let point = key.public_key().as_ref();
-                let (x, y) = (text(&point[1..33]), text(&point[33..]));
+                let x = text(&point[1..33]);
+                let y = text(&point[33..]);
                 let jwk = json!({ "kty": "EC", "crv": "P-256", "kid": kid, "use": "sig", "x": x, "y": y });
                 let sign =
                     Box::new(move |message: &[u8]| key.sign(&random, message).unwrap().as_ref().to_vec());
@@ -54,8 +55,10 @@ impl TestKey {
                 let pkcs8: Pkcs8V1Der<'_> = key.as_der().unwrap();
                 let key = RsaKeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
                 let public = key.public_key();
-                let (n, e) = (public.modulus(), public.exponent());
-                let (n, e) = (n.big_endian_without_leading_zero(), e.big_endian_without_leading_zero());
+                let n = public.modulus();
+                let e = public.exponent();
+                let n = n.big_endian_without_leading_zero();
+                let e = e.big_endian_without_leading_zero();
                 let jwk = json!({ "kty": "RSA", "kid": kid, "alg": "RS256", "n": text(n), "e": text(e) });
                 let sign = Box::new(move |message: &[u8]| {
                     let mut signature = vec![0; key.public_modulus_len()];

@@ -98,7 +98,8 @@ async fn a_remembered_token_does_not_outlive_its_key_even_if_no_other_token_come
 async fn known_keys_serve_while_the_provider_is_down() {
     let provider = TestProvider::start().await;
     let identity = provider.scheduled_identity(settings(), ALWAYS_STALE);
-    let (seen, unseen) = (header_of(&provider, "1"), header_of(&provider, "2"));
+    let seen = header_of(&provider, "1");
+    let unseen = header_of(&provider, "2");
     assert!(identity.authenticate(&seen).await.is_ok());
 
     drop(provider);
@@ -201,7 +202,8 @@ async fn the_local_issuers_tokens_are_accepted_without_any_provider() {
 
 #[tokio::test]
 async fn the_local_issuer_keeps_its_key_and_another_ones_tokens_are_refused() {
-    let (ours, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let ours = tempfile::tempdir().unwrap();
+    let theirs = tempfile::tempdir().unwrap();
     let open = |directory: &tempfile::TempDir| LocalIssuer::open(directory.path(), BASE_URL).unwrap();
     let identity = Identity::with_local_issuer(settings(), Arc::new(open(&ours))).unwrap();
     let grant = AccessGrant { user: "ana", client_id: "cli", scopes: &[], lifetime: Duration::from_mins(5) };

@@ -74,8 +74,8 @@ impl AtRest {
             None => Database::open_existing(&settings.data).await,
         };
         let database = database.map_err(StartError::from)?;
-        let (found, program) =
-            (database.schema().await.map_err(StartError::from)?, Database::program_schema());
+        let found = database.schema().await.map_err(StartError::from)?;
+        let program = Database::program_schema();
         if found != program {
             return Err(AtRestError::Schema { found, program });
         }

@@ -92,7 +92,8 @@ pub(super) async fn serve<H: Handler>(
     let pace = Pace { pause: READ_PAUSE, ..pace };
     limits.total = descriptors::room_for_connections(limits.total);
     let ends = Ends::new(if listeners.are_held() { end::FIRST_REQUEST_TIMEOUT } else { Duration::ZERO });
-    let (handler, slots) = (Arc::new(handler), ConnectionSlots::new(limits));
+    let handler = Arc::new(handler);
+    let slots = ConnectionSlots::new(limits);
     let server = Server { listeners, http, pace, handler, tls, draining, slots };
 
     let mut stop = pin!(stop);
@@ -154,10 +155,13 @@ impl<H: Handler> Server<H> {
         if let Either::Left(stream) = &stream {
             let _ = stream.set_nodelay(true);
         }
-        let (http, tls, handler) = (self.http.clone(), self.tls.clone(), self.handler.clone());
+        let http = self.http.clone();
+        let tls = self.tls.clone();
+        let handler = self.handler.clone();
         // In an `Arc`, since cloning the token itself takes its lock.
         let draining = Arc::new(self.draining.clone());
-        let (connection_state, pace) = (slot.state.clone(), self.pace);
+        let connection_state = slot.state.clone();
+        let pace = self.pace;
         let service =
             move |request| answer(handler.clone(), connection_state.clone(), draining.clone(), request);
         async move {

@@ -150,7 +150,8 @@ fn program_keys(settings: &Settings, database: &Database) -> Option<ProgramKeys>
 
 /// Creates the store of browser sessions.
 fn browser_sessions(settings: &Settings, database: &Database) -> Arc<BrowserSessions> {
-    let (issuer, lifetime) = (settings.issuer.name(), session_lifetime(settings));
+    let issuer = settings.issuer.name();
+    let lifetime = session_lifetime(settings);
     Arc::new(BrowserSessions::new(database.clone(), issuer, lifetime))
 }
 

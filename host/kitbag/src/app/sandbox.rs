@@ -58,18 +58,24 @@ fn memory_for_calls(settings: &Settings, requests: usize) -> Result<MemoryBudget
 
     let extraction =
         MAX_FILES_IN_MEMORY * (settings.extraction_memory.bytes() + settings.capture_size.bytes());
-    let (deploy, search) = (settings.compile_memory.bytes(), settings.search_memory.bytes());
+    let deploy = settings.compile_memory.bytes();
+    let search = settings.search_memory.bytes();
     let kept = limits.kept_memory;
     // Each connection buffers the head of a request or a part of a response.
     let connections = settings.connections.saturating_mul(MAX_BUFFERED_BYTES);
     let all = [kept, extraction, deploy, search, requests, connections];
     let all = all.into_iter().fold(calls, usize::saturating_add);
     let mebibytes = |bytes: usize| bytes >> 20;
-    let (calls_mib, of_user_mib, kept_mib) = (mebibytes(calls), mebibytes(of_user), mebibytes(kept));
-    let (extraction_mib, deploy_mib, search_mib) =
-        (mebibytes(extraction), mebibytes(deploy), mebibytes(search));
-    let (requests_mib, connections_mib) = (mebibytes(requests), mebibytes(connections));
-    let (all_mib, machine_mib) = (mebibytes(all), mebibytes(machine));
+    let calls_mib = mebibytes(calls);
+    let of_user_mib = mebibytes(of_user);
+    let kept_mib = mebibytes(kept);
+    let extraction_mib = mebibytes(extraction);
+    let deploy_mib = mebibytes(deploy);
+    let search_mib = mebibytes(search);
+    let requests_mib = mebibytes(requests);
+    let connections_mib = mebibytes(connections);
+    let all_mib = mebibytes(all);
+    let machine_mib = mebibytes(machine);
     info!(
         calls_mib,
         of_user_mib,

@@ -238,7 +238,8 @@ impl Connect {
         };
         let known = Command::new(program).args(["mcp", "get", &self.name]).output().await.map_err(absent)?;
         let written = |changed| {
-            let (name, url) = (self.name.clone(), url.clone());
+            let name = self.name.clone();
+            let url = url.clone();
             Written { client: client.id, name, url, file: None, changed }
         };
         if known.status.success() {

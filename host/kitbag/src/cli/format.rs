@@ -45,7 +45,8 @@ impl Choice {
 
     /// Guesses the format that an invalid command line asks for, so that its error is printed in it.
     pub(super) fn guess(arguments: impl Iterator<Item = String>) -> Format {
-        let (mut format, mut before) = (Format::Text, String::new());
+        let mut format = Format::Text;
+        let mut before = String::new();
         for argument in arguments {
             let named = ["--output=", "-o"].iter().find_map(|flag| argument.strip_prefix(flag));
             let named =

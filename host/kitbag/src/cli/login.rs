@@ -69,7 +69,8 @@ impl Login {
             };
             authorization_server.register(&http, &program).await?
         };
-        let (verifier, state) = (random_text::<32>(), random_text::<16>());
+        let verifier = random_text::<32>();
+        let state = random_text::<16>();
         let redirect_uri = callback.redirect_uri().to_owned();
         let request = AuthorizationRequest {
             client_id: &client_id,
@@ -137,6 +138,7 @@ fn ticket(
         return None;
     }
     let code = SignInCode::read(data).ok().flatten()?;
-    let (issuer, code_challenge) = (&authorization_server.issuer, &challenge(verifier));
+    let issuer = &authorization_server.issuer;
+    let code_challenge = &challenge(verifier);
     Some(code.ticket(&TicketRequest { issuer, client_id, code_challenge }))
 }

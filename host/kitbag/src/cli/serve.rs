@@ -83,7 +83,8 @@ fn listen(kind: SignalKind) -> Result<Signal, CliError> {
 /// Resolves at the stop signal: SIGTERM, or SIGINT (Ctrl-C at a terminal). A second signal ends the process
 /// at once.
 pub(super) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, CliError> {
-    let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
     let mut asked = async move || {
         tokio::select! {
             _ = terminate.recv() => {}

@@ -115,7 +115,8 @@ impl SignedIn {
         let Some(refresh_token) = &session.refresh_token else {
             return Err(self.ended("it has expired"));
         };
-        let (http, client) = (Http::default(), Client::public(&session.client_id));
+        let http = Http::default();
+        let client = Client::public(&session.client_id);
         let renewed =
             oauth::refresh(&http, &session.token_endpoint, &client, &session.resource, refresh_token);
         let renewed = renewed.await?.map_err(|refusal| self.ended(refusal))?;

@@ -80,7 +80,8 @@ impl Text {
     /// Wraps prose at 80 columns. Continuation lines are indented by `indent`, so that none looks like a line
     /// of the program's own, as it would if the terminal wrapped the text.
     pub(super) fn wrapped(prose: &Self, indent: usize) -> Self {
-        let (mut out, mut column) = (String::new(), indent);
+        let mut out = String::new();
+        let mut column = indent;
         for word in prose.0.split(' ') {
             // No character is wider than two columns; narrow non-ASCII ones may wrap early.
             let width: usize = word.chars().map(|letter| letter.len_utf8().min(2)).sum();

@@ -179,7 +179,8 @@ fn a_bucket_goes_with_a_server_and_with_a_key_that_is_not_shown() {
         };
         Settings::load(given, Some(file.path()))
     };
-    let (server, bucket) = ("postgres://kitbag@db/kitbag", "s3://files/production");
+    let server = "postgres://kitbag@db/kitbag";
+    let bucket = "s3://files/production";
 
     let loaded = load(server, bucket, Some("s3cr3t"), Some("http://s3.internal:9000")).expect("all is said");
     assert!(!format!("{loaded:?}").contains("s3cr3t"));
@@ -319,8 +320,8 @@ fn the_client_of_mcp_clients_belongs_to_a_provider() {
 fn extractors_are_beside_the_program_or_where_packages_have_them() {
     let prefix = tempfile::tempdir().expect("a scratch directory");
     let program = prefix.path().join("bin/kitbag");
-    let (beside, packaged) =
-        (prefix.path().join("bin/extractors"), prefix.path().join("lib/kitbag/extractors"));
+    let beside = prefix.path().join("bin/extractors");
+    let packaged = prefix.path().join("lib/kitbag/extractors");
 
     assert_eq!(extractors_of(&program), beside);
     std::fs::create_dir_all(&packaged).expect("a scratch folder");

@@ -49,7 +49,9 @@ pub(super) async fn receive<E: Display>(
     let (file, path) = made.flatten().map_err(|error| broken(&error))?.into_parts();
     // Buffered, because a sender may send byte by byte.
     let mut file = BufWriter::with_capacity(BUFFER_BYTES, File::from_std(file));
-    let (mut hasher, mut size, mut head) = (Sha256::new(), 0_u64, Vec::new());
+    let mut hasher = Sha256::new();
+    let mut size = 0_u64;
+    let mut head = Vec::new();
 
     let mut stream = pin!(stream);
     loop {

@@ -149,8 +149,8 @@ fn is_text(head: &[u8]) -> bool {
 fn is_nearly_text(head: &[u8]) -> bool {
     let is_stray = |byte: &&u8| matches!(byte, 0x01..=0x07 | 0x0E..=0x19 | 0x1C..=0x1F | 0x7F);
     let is_backspace = |byte: &&u8| matches!(byte, 0x08);
-    let (strays, backspaces) =
-        (head.iter().filter(is_stray).count(), head.iter().filter(is_backspace).count());
+    let strays = head.iter().filter(is_stray).count();
+    let backspaces = head.iter().filter(is_backspace).count();
     !head.contains(&0) && strays * BYTES_PER_STRAY <= head.len() && backspaces * 2 <= head.len()
 }
 

@@ -118,7 +118,8 @@ async fn server() -> TestServer {
 
 #[tokio::test]
 async fn a_file_becomes_text_by_what_its_bytes_are() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
 
     for (path, media_type, title, text) in [
         ("/notes.md", "text/markdown", Some("Notes"), Some("# Notes\n\nSome *words*.")),
@@ -142,7 +143,8 @@ async fn a_file_becomes_text_by_what_its_bytes_are() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_kept_and_says_why() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
 
     for (path, media_type, reason) in [
         ("/picture", "image/png", "it is a picture (image/png)"),
@@ -161,7 +163,8 @@ async fn what_cannot_be_read_is_kept_and_says_why() {
 
 #[tokio::test]
 async fn what_is_only_to_be_kept_is_kept_and_not_read() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
     let file_url = Some(format!("{}/sound", server.origin()));
 
     let job = CaptureJob { file_url, capture_only: true, ..CaptureJob::default() };
@@ -175,7 +178,8 @@ async fn what_is_only_to_be_kept_is_kept_and_not_read() {
 
 #[tokio::test]
 async fn speech_without_a_transcriber_is_kept_and_not_fetched_again() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
     let file_url = Some(format!("{}/sound", server.origin()));
     let job = CaptureJob { file_url, ..CaptureJob::default() };
 
@@ -254,7 +258,8 @@ async fn what_a_crash_left_half_arrived_is_gone_after_the_next_start() {
     std::fs::write(bench.data.path().join(ARRIVING).join(".tmp1"), "half").expect("the folder is ours");
     let Parts { artifacts, egress, settings, extract, .. } = &*bench.capture.0;
 
-    let (artifacts, egress) = (artifacts.clone(), egress.clone());
+    let artifacts = artifacts.clone();
+    let egress = egress.clone();
     let reopened = Capture::open(bench.data.path(), artifacts, egress, settings.clone(), extract.clone());
 
     assert!(reopened.await.is_ok());
@@ -263,7 +268,8 @@ async fn what_a_crash_left_half_arrived_is_gone_after_the_next_start() {
 
 #[tokio::test]
 async fn files_of_one_user_that_take_long_leave_a_place_to_others() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
     let job = |user: &str, path| CaptureJob {
         user: user.into(),
         file_url: Some(format!("{}{path}", server.origin())),

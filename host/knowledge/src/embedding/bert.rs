@@ -134,7 +134,8 @@ impl Bert {
 
 /// Groups texts, by index, into runs of at most [`RUN`] tokens.
 fn runs(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
-    let (mut runs, mut room) = (Vec::<Vec<usize>>::new(), 0);
+    let mut runs = Vec::<Vec<usize>>::new();
+    let mut room = 0;
     for (index, tokens) in tokens.iter().enumerate() {
         match runs.last_mut() {
             Some(run) if tokens.len() <= room => run.push(index),

@@ -80,7 +80,9 @@ async fn the_model_reads_256_tokens_whatever_its_file_says() {
 
 #[tokio::test]
 async fn the_name_of_a_model_is_made_of_what_it_computes() {
-    let (one, same, other) = (folder(), folder(), folder());
+    let one = folder();
+    let same = folder();
+    let other = folder();
     let config = fs::read_to_string(other.path().join("config.json")).expect("it was written");
     fs::write(other.path().join("config.json"), config.replace("\"gelu\"", "\"relu\"")).expect("it is ours");
 

@@ -154,7 +154,8 @@ fn documents_with_an_estimate_alone_come_after_those_that_were_compared_exactly(
         let row = ChunkRow { id: document, document, terms, vector: None };
         index.put(&row).expect("there is room");
     }
-    let (nearest, others) = (vec![(0, 0.5), (1, 0.4)], vec![(1, 0.9), (2, 0.45)]);
+    let nearest = vec![(0, 0.5), (1, 0.4)];
+    let others = vec![(1, 0.9), (2, 0.45)];
     let cosines = Cosines { nearest, others, ..Cosines::default() };
 
     assert_eq!(nearest_first(&index, &cosines, 10), ranking(&[(1, 1, 0.5), (3, 3, 0.4), (2, 2, 0.4)]));

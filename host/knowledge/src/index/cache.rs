@@ -80,7 +80,8 @@ impl Indexes {
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE_TIMEOUT)
             .build();
-        let (readers, first_loads) = (Turns::new(MAX_READERS, 1), Turns::new(MAX_FIRST_LOADS, 1));
+        let readers = Turns::new(MAX_READERS, 1);
+        let first_loads = Turns::new(MAX_FIRST_LOADS, 1);
         let epoch = AtomicU64::new(0);
         Self(Arc::new(Shared {
             store,
@@ -99,7 +100,9 @@ impl Indexes {
     /// Index of the user, including everything that was durable before the call.
     pub(crate) async fn fresh(&self, user_id: &str) -> Result<Arc<CachedIndex>, KnowledgeError> {
         let entry = self.0.entries.get_with_by_ref(user_id, async { Arc::default() }).await;
-        let (this, user_id, fresh) = (self.clone(), user_id.to_owned(), entry.clone());
+        let this = self.clone();
+        let user_id = user_id.to_owned();
+        let fresh = entry.clone();
         // Runs to completion, because the next search would otherwise start an aborted load again.
         let refreshed = to_its_end(async move { this.refresh(&user_id, &fresh).await }).await;
         refreshed.map_err(|_| KnowledgeError::Unavailable("search failed; the server's log says why"))??;

@@ -274,9 +274,11 @@ fn read_chunks(ids: &[[u8; 8]], documents: &[[u8; 8]], words: &[[u8; 4]]) -> Opt
     index.chunks.reserve_exact(count);
     index.ids.reserve_exact(count);
     index.rows.reserve_exact(count);
-    let (mut last_id, mut last_document) = (None, None);
+    let mut last_id = None;
+    let mut last_document = None;
     for ((id, document), words) in ids.iter().zip(documents).zip(words) {
-        let (id, document) = (i64::from_le_bytes(*id), i64::from_le_bytes(*document));
+        let id = i64::from_le_bytes(*id);
+        let document = i64::from_le_bytes(*document);
         let (analyzer, length) = unpacked(*words)?;
         let place = match last_document {
             Some((last, place)) if last == document => place,

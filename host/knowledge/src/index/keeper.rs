@@ -232,7 +232,8 @@ impl Keeper {
             debug!("no file of a search index is written: the disk is nearly full");
             return false;
         };
-        let (files, user) = (self.0.files.clone(), user_id.to_owned());
+        let files = self.0.files.clone();
+        let user = user_id.to_owned();
         let written = on_slow_thread(move || {
             files.write(&user, size, |file| file::write(&header, &index, file).map(drop))
         });

@@ -28,7 +28,8 @@ impl UserIndex {
         };
         let number = |number: usize| u32::try_from(number).expect("there are no more than 2^24");
         let partition = |place: usize| {
-            let (start, end) = (documents(place), documents(place + 1));
+            let start = documents(place);
+            let end = documents(place + 1);
             Partition {
                 documents: number(start)..number(end),
                 in_file: number(in_file(start))..number(in_file(end)),

@@ -21,7 +21,8 @@ impl From<CheckedDocument> for ValidDocument {
     fn from(checked: CheckedDocument) -> Self {
         // The same file under another name is not a change.
         let given_title = if checked.title_is_name { "" } else { checked.title.as_str() };
-        let (identity, digest) = (identity(checked.identity()), content_digest(given_title, &checked.text));
+        let identity = identity(checked.identity());
+        let digest = content_digest(given_title, &checked.text);
         let CheckedDocument { title, title_is_name, text, url, author, file_url, claimed_type, .. } = checked;
         let CheckedDocument { capture_only, feed, .. } = checked;
         Self {

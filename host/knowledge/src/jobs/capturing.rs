@@ -206,7 +206,8 @@ async fn keep(
         let artifact = file.artifact();
         match kept {
             Ok(true) => {
-                let (bytes, media_type) = (artifact.size, &artifact.media_type);
+                let bytes = artifact.size;
+                let media_type = &artifact.media_type;
                 info!(document = job.document, bytes, media_type, "captured a file");
                 context.wakes.wake(Kind::Index);
                 return Ok(());
@@ -216,7 +217,8 @@ async fn keep(
                 return Ok(());
             }
             Err(Unkept::Quota(exceeded)) => {
-                let (document, bytes) = (job.document, artifact.size);
+                let document = job.document;
+                let bytes = artifact.size;
                 warn!(document, bytes, "a captured file is more than its user may have");
                 file.give_up(&context.artifacts).await;
                 let reason = over_quota(exceeded);

@@ -111,7 +111,8 @@ async fn gather(
     // A long document leaves room for those of other users.
     let users: HashSet<_> = due.iter().map(|job| job.user_id.clone()).collect();
     let share = MAX_BATCH_CHUNKS.checked_div(users.len()).unwrap_or(MAX_BATCH_CHUNKS).max(1);
-    let (mut documents, mut left) = (Vec::new(), MAX_BATCH_CHUNKS);
+    let mut documents = Vec::new();
+    let mut left = MAX_BATCH_CHUNKS;
     for job in due {
         if left == 0 {
             break;
@@ -163,7 +164,8 @@ async fn put(
 /// Postpones jobs that a retry may help, and fails the others permanently.
 async fn settle(context: &Context, documents: Documents, failure: &Failure) -> kitbag_database::Result<()> {
     warn!(documents = documents.len(), reason = failure.reason, "chunks were not embedded");
-    let (mut again, mut longest) = (Vec::new(), Duration::ZERO);
+    let mut again = Vec::new();
+    let mut longest = Duration::ZERO;
     for (job, _) in documents {
         let tries = job.tries + 1;
         match context.limits.judge(tries, failure) {

@@ -39,7 +39,9 @@ pub(super) async fn round(
     next: Option<Kind>,
     last_user: &mut String,
 ) -> kitbag_database::Result<usize> {
-    let (mut taken, mut bytes, mut bodies) = (0, 0, Vec::new());
+    let mut taken = 0;
+    let mut bytes = 0;
+    let mut bodies = Vec::new();
     for mut job in context.take(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
         last_user.clone_from(&job.user_id);
         taken += 1;

@@ -29,7 +29,8 @@ async fn context() -> (Context, TempDir) {
         .await
         .expect("it is registered");
     let me = process.id().borrow().clone();
-    let (wakes, disk) = (Arc::new(Wakes::new(Hints::off())), Disk::unwatched());
+    let wakes = Arc::new(Wakes::new(Hints::off()));
+    let disk = Disk::unwatched();
     (Context { store, process, me, artifacts, wakes, limits: WITHOUT_PAUSES, disk }, data)
 }
 
@@ -125,7 +126,8 @@ async fn of_more_users_than_fit_into_a_round_each_has_its_turn() {
     for user in 0..100 {
         context.ingest(&format!("user{user:03}"), notes("n", 3)).await;
     }
-    let (splitter, mut last_user) = (Splitter::new(None), String::new());
+    let splitter = Splitter::new(None);
+    let mut last_user = String::new();
 
     for _ in 0..2 {
         indexing::round(&context, &splitter, None, &mut last_user).await.expect("the database works");

@@ -180,7 +180,8 @@ async fn download_files(
     let total = model.files.iter().map(|file| file.size).sum();
     let mut before = 0;
     for file in model.files {
-        let (url, target) = (below(base, file.name), part.join(file.name));
+        let url = below(base, file.name);
+        let target = part.join(file.name);
         let length = Length::AtMost(file.size);
         download(egress, &url, &target, length, &mut |bytes| progress(before + bytes, total)).await?;
         before += file.size;

@@ -278,7 +278,8 @@ async fn progress_is_told() {
     let attempt = Attempt::at(pinned(&archive));
     let (_server, origin) = serving(archive.clone()).await;
     let calls = Arc::new(AtomicUsize::new(0));
-    let (egress, mut last) = (Egress::new(EgressSettings::default()), (0, 0));
+    let egress = Egress::new(EgressSettings::default());
+    let mut last = (0, 0);
 
     let told = calls.clone();
     let progress = |done, total| {

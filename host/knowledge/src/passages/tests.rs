@@ -86,8 +86,8 @@ async fn passages_leave_room_for_the_prompt_of_the_model() {
         Splitter::new(Some(embedder)).split("Wings", &text).into_iter().map(tokens).max()
     };
 
-    let (without, with) =
-        (longest(&plain).expect("there are some"), longest(&prompted).expect("there are some"));
+    let without = longest(&plain).expect("there are some");
+    let with = longest(&prompted).expect("there are some");
 
     // A sentence has six tokens.
     assert!((WINDOW - 10..=WINDOW).contains(&without), "{without}");

@@ -95,7 +95,8 @@ impl Search {
                 self.store.summaries(user_id, &documents),
                 self.store.chunk_texts(user_id, &chunks)
             )?;
-            let (portion, checks) = (portion.to_vec(), checks.clone());
+            let portion = portion.to_vec();
+            let checks = checks.clone();
             let work = move |entry: &CachedIndex| {
                 let phrases = Phrases::new(&checks, &entry.read(), &portion);
                 let texts = texts

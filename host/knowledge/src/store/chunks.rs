@@ -45,7 +45,8 @@ impl Store {
         let users: Vec<_> = by_user.keys().copied().collect();
         let mut transaction = self.0.begin(Scope::Users(&users)).await?;
         for (user_id, documents) in by_user {
-            let (mut revision, mut removed) = (None, false);
+            let mut revision = None;
+            let mut removed = false;
             for (job, chunks) in documents {
                 if !is_current(&mut transaction, job).await? {
                     continue;

@@ -125,7 +125,8 @@ impl Language {
 
     /// Whether the word is a stop word of the language.
     pub(super) fn is_stop_word(self, word: &str) -> bool {
-        let (mut lower, mut folded) = (String::new(), String::new());
+        let mut lower = String::new();
+        let mut folded = String::new();
         self.prepare(word, &mut lower);
         fold(self.without_article(&lower), &mut folded);
         STOP_WORDS[self as usize].contains(&folded)

@@ -117,7 +117,8 @@ impl<'a> Copier<'a> {
     /// Fails if a row of the copied database refers to a file that is neither copied nor listed as missing.
     /// Makes the copies durable.
     pub(super) async fn finish(self, copy: &Database) -> Result<CopiedFiles, BackupError> {
-        let (mut missing, mut pages) = (Vec::new(), Names::default());
+        let mut missing = Vec::new();
+        let mut pages = Names::default();
         while let Some(named) = pages.next_page_of(copy).await? {
             for file in named {
                 if self.is_unobtainable(&file) {
@@ -134,7 +135,8 @@ impl<'a> Copier<'a> {
 
     /// Copies the files to which rows refer now.
     async fn copy_named(&mut self, live: &Database, progress: &mut Progress<'_>) -> Result<(), BackupError> {
-        let (mut done, total) = (0, count(live).await?);
+        let mut done = 0;
+        let total = count(live).await?;
         let mut pages = Names::default();
         while let Some(named) = pages.next_page_of(live).await? {
             for file in named {
@@ -156,7 +158,8 @@ impl<'a> Copier<'a> {
 
     /// Returns the files to which rows refer and that were not copied.
     async fn missing(&self, transaction: &mut Transaction) -> Result<Vec<Named>, BackupError> {
-        let (mut missing, mut pages) = (Vec::new(), Names::default());
+        let mut missing = Vec::new();
+        let mut pages = Names::default();
         while let Some(named) = pages.next_page(transaction).await? {
             let files = named.into_iter();
             missing.extend(files.filter(|file| !self.is_known(file) && !self.is_unobtainable(file)));

@@ -85,7 +85,8 @@ pub async fn create(job: &Job, progress: &mut Progress<'_>) -> Result<Created, B
         None => Ok(Vec::new()),
     };
     let folder = job.folder.join(&name);
-    let (new_files, new_bytes) = (outcome.new_files, outcome.new_bytes);
+    let new_files = outcome.new_files;
+    let new_bytes = outcome.new_bytes;
     Ok(Created { name, folder, manifest, new_files, new_bytes, secrets, removed })
 }
 
@@ -95,7 +96,8 @@ async fn open(data: &Path) -> Result<Database, BackupError> {
         return Err(BackupError::NoDatabase(data.to_owned()));
     }
     let database = Database::open_existing(data).await?;
-    let (found, program) = (database.schema().await?, Database::program_schema());
+    let found = database.schema().await?;
+    let program = Database::program_schema();
     if found == program { Ok(database) } else { Err(BackupError::Schema { found, program }) }
 }
 

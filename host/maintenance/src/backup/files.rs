@@ -113,7 +113,9 @@ impl Files {
 
 /// Copies a file whose SHA-256 is `name`. Returns an error only for `target`.
 pub(super) fn copy(mut source: File, target: &mut File, name: &str) -> io::Result<Copied> {
-    let (mut hasher, mut chunk, mut bytes) = (Sha256::new(), vec![0; CHUNK_BYTES], 0);
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut bytes = 0;
     loop {
         match source.read(&mut chunk) {
             Ok(0) => break,

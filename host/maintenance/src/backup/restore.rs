@@ -145,7 +145,8 @@ impl Backup<'_> {
 
     /// Checks the database against the manifest, and opens it.
     async fn check_database(&self) -> Result<Database, BackupError> {
-        let (found, program) = (self.manifest.schema, Database::program_schema());
+        let found = self.manifest.schema;
+        let program = Database::program_schema();
         if found > program {
             return Err(BackupError::Newer { name: self.name.to_owned(), found, program });
         }
@@ -195,7 +196,8 @@ impl Backup<'_> {
         database: &Database,
         progress: &mut Progress<'_>,
     ) -> Result<FilesCheck, BackupError> {
-        let (mut damaged, mut bytes) = (DamagedFiles::default(), 0_u64);
+        let mut damaged = DamagedFiles::default();
+        let mut bytes = 0_u64;
         self.for_each_file(database, Step::CheckFiles, progress, |file| {
             match self.files.check(&file.digest) {
                 Ok(size) => bytes = bytes.saturating_add(size),
@@ -249,7 +251,8 @@ impl Backup<'_> {
         progress: &mut Progress<'_>,
         mut act: impl FnMut(&Named) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
-        let (mut done, total) = (0, count(database).await?);
+        let mut done = 0;
+        let total = count(database).await?;
         let mut pages = Names::default();
         while let Some(named) = pages.next_page_of(database).await? {
             for file in &named {

@@ -38,7 +38,8 @@ fn document(id: &str, file: &str) -> String {
 
 /// Returns the statement that stores the object of a file.
 fn kept(kind: FileKind, digest: &str) -> String {
-    let (object, name) = (kind.plain_object(digest), kind.name(digest));
+    let object = kind.plain_object(digest);
+    let name = kind.name(digest);
     format!("INSERT OR IGNORE INTO files VALUES ('{object}', '{name}', 0, 0)")
 }
 
@@ -192,14 +193,18 @@ async fn a_backup_is_complete_although_files_come_and_go_while_it_is_made() {
     for number in 0..50 {
         scratch.capture(&format!("d{number}"), format!("file {number}").as_bytes()).await;
     }
-    let (stopped, removed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let stopped = Arc::new(AtomicBool::new(false));
+    let removed = Arc::new(AtomicU64::new(0));
     // Same order as in a server: files are written before their rows, and removed after them.
     let come_and_go = |first: u64| {
-        let (scratch, stopped, removed) = (scratch.clone(), stopped.clone(), removed.clone());
+        let scratch = scratch.clone();
+        let stopped = stopped.clone();
+        let removed = removed.clone();
         tokio::spawn(async move {
             let mut number = first;
             while !stopped.load(Ordering::Relaxed) {
-                let (id, bytes) = (format!("n{number}"), format!("short-lived {number}"));
+                let id = format!("n{number}");
+                let bytes = format!("short-lived {number}");
                 let file = scratch.capture(&id, bytes.as_bytes()).await;
                 tokio::time::sleep(Duration::from_millis(number % 7)).await;
                 scratch.database.execute(&format!("DELETE FROM documents WHERE id = '{id}'")).await;
@@ -442,7 +447,8 @@ async fn everything_in_a_backup_is_its_owners_alone() {
     scratch.capture("d1", b"one").await;
     scratch.back_up().await;
 
-    let (mut folders, mut seen) = (vec![scratch.path("backups")], 0);
+    let mut folders = vec![scratch.path("backups")];
+    let mut seen = 0;
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let (path, metadata) =

@@ -16,7 +16,8 @@ pub(super) async fn check(
     report: &mut Report,
 ) -> kitbag_database::Result<()> {
     // `keys` reports why they cannot be read, and keys of secrets that are missing.
-    let (needed, of_secrets) = (database.audit_key_names().await?, master_key_names(database).await?);
+    let needed = database.audit_key_names().await?;
+    let of_secrets = master_key_names(database).await?;
     let are_there = |keys: &SealingKeys| needed.iter().all(|it| keys.has(it) || !of_secrets.contains(it));
     let keys = audit_keys(source).await.ok().filter(are_there);
     let verification = audit::verify(database, keys.as_ref(), retention).await?;

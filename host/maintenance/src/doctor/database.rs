@@ -48,7 +48,8 @@ async fn readable(data: &Path, depth: Depth, report: &mut Report) -> Result<Opti
         }
         report.add(problems, "parts of the database are damaged", RESTORE);
     }
-    let (found, program) = (database.schema().await?, Database::program_schema());
+    let found = database.schema().await?;
+    let program = Database::program_schema();
     if found == program {
         let mut foreign = Examples::default();
         database.foreign_parts(found).await?.into_iter().for_each(|part| foreign.push(part));

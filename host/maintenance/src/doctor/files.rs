@@ -38,9 +38,12 @@ async fn check_named(
     report: &mut Report,
     progress: &mut Progress<'_>,
 ) -> kitbag_database::Result<()> {
-    let (mut missing, mut unreadable, mut damaged) =
-        (Examples::default(), Examples::default(), Examples::default());
-    let (mut done, total, mut pages) = (0, count(database).await?, Names::default());
+    let mut missing = Examples::default();
+    let mut unreadable = Examples::default();
+    let mut damaged = Examples::default();
+    let mut done = 0;
+    let total = count(database).await?;
+    let mut pages = Names::default();
     while let Some(named) = pages.next_page_of(database).await? {
         for named in named {
             done += 1;

@@ -14,7 +14,9 @@ const OPEN_TO_OTHERS: u32 = 0o077;
 
 pub(super) fn check(data: &Path, report: &mut Report) -> io::Result<()> {
     let user = fs::metadata(data)?.uid();
-    let (mut open, mut foreign, mut links) = (Examples::default(), Examples::default(), Examples::default());
+    let mut open = Examples::default();
+    let mut foreign = Examples::default();
+    let mut links = Examples::default();
     let mut folders = vec![data.to_owned()];
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {

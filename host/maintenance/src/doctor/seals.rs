@@ -10,7 +10,8 @@ use super::{Examples, Finding, Report};
 const FOLDERS: [&str; 3] = ["code", "extractor-code", "code-runner"];
 
 pub(super) fn check(data: &Path, report: &mut Report) {
-    let (mut broken, mut checked) = (Examples::default(), 0);
+    let mut broken = Examples::default();
+    let mut checked = 0;
     for folder in FOLDERS {
         let found = machine_code::check_seals(data, folder, |path, error| {
             broken.push(format!("{}: {error}", path.strip_prefix(data).unwrap_or(path).display()));

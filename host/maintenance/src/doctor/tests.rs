@@ -414,7 +414,8 @@ async fn a_damaged_or_missing_database_is_found() {
 async fn a_certificate_that_cannot_be_used_or_ends_soon_is_found() {
     let (scratch, folder) = (Scratch::new().await, tempfile::tempdir().expect("a scratch directory"));
     let authority = Authority::generate();
-    let (good, other) = (authority.issue(&["kb.example"]), authority.issue(&["kb.example"]));
+    let good = authority.issue(&["kb.example"]);
+    let other = authority.issue(&["kb.example"]);
     let written = good.write(folder.path());
     let files = CertificateFiles { certificate: written.certificate.clone(), key: written.key.clone() };
     let examine = async |url: &str| {

@@ -34,8 +34,10 @@ pub(super) async fn copy(
     state: &mut Transaction,
     progress: &mut Progress<'_>,
 ) -> Result<FilesCopied, TransferError> {
-    let (mut done, total) = (0, stored_files::count(&source.database).await?);
-    let (mut copied, mut pages) = (FilesCopied::default(), Names::default());
+    let mut done = 0;
+    let total = stored_files::count(&source.database).await?;
+    let mut copied = FilesCopied::default();
+    let mut pages = Names::default();
     while let Some(named) = pages.next_page(state).await? {
         let sending = named.into_iter().map(async |file| {
             let sent = send(source, target, &file).await;

@@ -144,7 +144,8 @@ fn reseal(
         Some(Value::Bytes(Some(bytes))) => bytes.to_vec(),
         _ => Vec::new(),
     });
-    let ([user, toolkit, name, master_key], [wrapped_key, value]) = (texts, bytes);
+    let [user, toolkit, name, master_key] = texts;
+    let [wrapped_key, value] = bytes;
     let sealed = SealedValue { master_key, wrapped_key, value };
     let Some(sealed) = resealing.reseal([&user, users.of(&user)?], &toolkit, &name, sealed) else {
         return Ok(());

@@ -262,7 +262,8 @@ async fn everything_is_the_same_in_the_other_database_and_back_again() {
         assert!(!rows.is_empty(), "{table}: a row is missing here");
     }
 
-    let (mut steps, mut ends) = (Vec::new(), Vec::new());
+    let mut steps = Vec::new();
+    let mut ends = Vec::new();
     let mut progress = |step: Step, done: u64, total: u64| {
         if !steps.contains(&step) {
             steps.push(step);

@@ -75,7 +75,8 @@ impl<'de> Visitor<'de> for IdsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<UserIds, A::Error> {
-        let (mut ids, mut new_ids) = (HashMap::new(), HashSet::new());
+        let mut ids = HashMap::new();
+        let mut new_ids = HashSet::new();
         while let Some((old, new)) = entries.next_entry::<String, String>()? {
             if new.is_empty() || new.len() > MAX_SUBJECT_BYTES || new.contains('\0') {
                 return Err(A::Error::custom(format!(

@@ -42,7 +42,9 @@ impl CertificateFiles {
     pub(super) fn stamp(&self) -> Stamp {
         let of = |path: &Path| {
             let file = fs::metadata(path).ok()?;
-            let (device, inode, length) = (file.dev(), file.ino(), file.len());
+            let device = file.dev();
+            let inode = file.ino();
+            let length = file.len();
             Some(FileStamp { device, inode, length, modified: file.modified().ok() })
         };
         Stamp([of(&self.certificate), of(&self.key)])

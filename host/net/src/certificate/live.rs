@@ -233,8 +233,8 @@ mod tests {
 
     impl Scratch {
         fn new() -> Self {
-            let (authority, folder) =
-                (Authority::generate(), tempfile::tempdir().expect("a scratch directory"));
+            let authority = Authority::generate();
+            let folder = tempfile::tempdir().expect("a scratch directory");
             let files = authority.issue(&["kb.example"]).write(folder.path());
             let url = "https://kb.example".parse().expect("a URL");
             let live = LiveCertificate::open(named(&files), &url).expect("a pair");
@@ -298,7 +298,8 @@ mod tests {
     #[test]
     fn what_cannot_be_used_replaces_nothing() {
         let scratch = Scratch::new();
-        let (before, key) = (scratch.presented(), fs::read(&scratch.files.key).expect("a key"));
+        let before = scratch.presented();
+        let key = fs::read(&scratch.files.key).expect("a key");
         let good = fs::read(&scratch.files.certificate).expect("a certificate");
         let other = scratch.authority.issue(&["kb.example"]);
         let expired = scratch.authority.issue_for_days(&["kb.example"], -1);

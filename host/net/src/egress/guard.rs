@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn an_opened_range_reaches_through_a_gateway_only_where_it_names_its_prefix() {
-        let (wide, network) = (guard(&["fd00::/8", "10.0.0.0/8"]), nat64(&[], &["fd64::/96"]));
+        let wide = guard(&["fd00::/8", "10.0.0.0/8"]);
+        let network = nat64(&[], &["fd64::/96"]);
         check(&wide, &network, &["fd64::10.0.0.1", "fd64::127.0.0.1", "64:ff9b::10.0.0.1"], false);
         check(&wide, &network, &["fd65::10.0.0.1", "10.0.0.1"], true);
 
@@ -284,7 +285,8 @@ mod tests {
 
     #[test]
     fn an_opened_range_leads_to_no_private_address_through_a_gateway_that_nobody_has_told_of() {
-        let (wide, unknown) = (guard(&["fd00::/8"]), Prefixes { discovered: None, ..nat64(&[], &[]) });
+        let wide = guard(&["fd00::/8"]);
+        let unknown = Prefixes { discovered: None, ..nat64(&[], &[]) };
         let through_a_gateway = ["fd64::10.0.0.1", "fd64::127.0.0.1", "fd64::a9fe:a9fe", "fd64:0:a00:1::"];
         let ordinary = ["fd64::1", "fd64:1:2:3::5", "fd64::1.1.1.1"];
 

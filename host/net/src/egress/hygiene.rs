@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_user_agent_is_added_only_where_there_is_none() {
-        let (mut without, mut with) = (HeaderMap::new(), headers(&[("user-agent", "mine/1")]));
+        let mut without = HeaderMap::new();
+        let mut with = headers(&[("user-agent", "mine/1")]);
 
         clean(&mut without);
         clean(&mut with);

@@ -341,7 +341,8 @@ mod tests {
 
     #[test]
     fn the_twenty_first_redirect_is_an_error() {
-        let (mut redirects, mut request) = (Redirects::default(), request("GET", HERE));
+        let mut redirects = Redirects::default();
+        let mut request = request("GET", HERE);
         let mut step = |response| redirects.step(&mut request, &response, &Redactor::default());
 
         for _ in 0..MAX_REDIRECTS {

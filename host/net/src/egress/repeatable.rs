@@ -299,7 +299,8 @@ mod tests {
             *declared = Some(length);
             request
         };
-        let (mut exact, mut longer) = (request(3), request(2));
+        let mut exact = request(3);
+        let mut longer = request(2);
 
         let mut body = exact.next().await.unwrap().into_body();
         body.frame().await.unwrap().unwrap();

@@ -57,7 +57,8 @@ impl TestNameServer {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let answer = Arc::new(answer);
         let mut serving = JoinSet::new();
-        let (seen, answers) = (asked.clone(), answer.clone());
+        let seen = asked.clone();
+        let answers = answer.clone();
         serving.spawn(async move {
             let mut message = [0; 4096];
             loop {
@@ -73,7 +74,8 @@ impl TestNameServer {
         serving.spawn(async move {
             loop {
                 let (mut stream, _) = tcp.accept().await.unwrap();
-                let (answer, seen) = (answer.clone(), seen.clone());
+                let answer = answer.clone();
+                let seen = seen.clone();
                 tokio::spawn(async move {
                     while let Ok(length) = stream.read_u16().await {
                         let mut message = vec![0; length.into()];
@@ -113,7 +115,8 @@ async fn sockets() -> (UdpSocket, TcpListener) {
 
 /// Reads the one question of a query (RFC 1035, section 4.1).
 fn question(query: &[u8], over_tcp: bool) -> Question {
-    let (mut labels, mut at) = (Vec::new(), 12);
+    let mut labels = Vec::new();
+    let mut at = 12;
     while query[at] != 0 {
         let end = at + 1 + usize::from(query[at]);
         labels.push(String::from_utf8(query[at + 1..end].to_vec()).unwrap());

@@ -32,16 +32,19 @@ impl TestServer {
         let received = Arc::new(Mutex::new(Vec::new()));
         let answer = Arc::new(answer);
         let connections = Arc::new(AtomicUsize::new(0));
-        let (seen, accepted) = (Arc::clone(&received), Arc::clone(&connections));
+        let seen = Arc::clone(&received);
+        let accepted = Arc::clone(&connections);
         let accepting = tokio::spawn(async move {
             let mut open = tokio::task::JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.expect("it listens");
-                let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+                let answer = Arc::clone(&answer);
+                let seen = Arc::clone(&seen);
                 accepted.fetch_add(1, Ordering::Relaxed);
                 open.spawn(async move {
                     let service = service_fn(move |request: Request<Incoming>| {
-                        let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+                        let answer = Arc::clone(&answer);
+                        let seen = Arc::clone(&seen);
                         async move {
                             let (parts, body) = request.into_parts();
                             let body = body.collect().await?.to_bytes();

@@ -119,7 +119,8 @@ impl Client {
         if connection.is_private() {
             response.extensions_mut().insert(FromPrivateAddress);
         }
-        let (pool, runtime) = (self.pool.clone(), self.runtime.clone());
+        let pool = self.pool.clone();
+        let runtime = self.runtime.clone();
         response.map(|incoming| ResponseBody::new(incoming, connection, key, pool, runtime))
     }
 }

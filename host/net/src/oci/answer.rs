@@ -41,18 +41,21 @@ pub(super) async fn read(
     time: Duration,
 ) -> Result<Bytes, RegistryError> {
     let mut body = response.into_body();
-    let (began, mut received) = (Instant::now(), Vec::new());
+    let began = Instant::now();
+    let mut received = Vec::new();
     let deadline = began + time;
     loop {
         let frame = match timeout_at(deadline, body.frame()).await {
             Ok(None) => return Ok(received.into()),
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(_))) => {
-                let (registry, received) = (registry.to_owned(), received.len() as u64);
+                let registry = registry.to_owned();
+                let received = received.len() as u64;
                 return Err(RegistryError::BrokenOff { registry, what, received });
             }
             Err(_) => {
-                let (received, seconds) = (received.len() as u64, began.elapsed().as_secs());
+                let received = received.len() as u64;
+                let seconds = began.elapsed().as_secs();
                 return Err(RegistryError::TooSlow {
                     registry: registry.to_owned(),
                     what,

@@ -70,7 +70,8 @@ pub struct Artifact {
 impl Descriptor {
     fn of(media_type: &str, content: &[u8]) -> Self {
         let digest = ContentDigest::of_sha256(Sha256::digest(content)).to_string();
-        let (media_type, size) = (media_type.to_owned(), content.len() as u64);
+        let media_type = media_type.to_owned();
+        let size = content.len() as u64;
         Self { media_type, digest, size, annotations: BTreeMap::new() }
     }
 
@@ -158,7 +159,9 @@ impl Artifact {
 
 /// Returns the names of a component's imports and exports.
 fn names(component: &[u8]) -> (Vec<String>, Vec<String>) {
-    let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
+    let mut imports = Vec::new();
+    let mut exports = Vec::new();
+    let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
         match payload {
             Payload::Version { .. } => depth += 1,

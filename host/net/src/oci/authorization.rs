@@ -71,7 +71,8 @@ pub(super) async fn authorization(
 
 /// Selects a supported challenge: the first Bearer challenge, or else Basic.
 fn challenge(headers: &HeaderMap) -> Result<Challenge, RegistryError> {
-    let (mut takes_basic, mut bearer) = (false, None);
+    let mut takes_basic = false;
+    let mut bearer = None;
     for value in headers.get_all(header::WWW_AUTHENTICATE) {
         let Ok(challenges) = http_auth::parse_challenges(value.to_str().unwrap_or_default()) else {
             continue;

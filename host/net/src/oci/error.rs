@@ -145,7 +145,8 @@ pub enum RegistryError {
 
 /// Error about a JSON document, without the values that `serde` quotes: another server may have sent them.
 pub(super) fn malformed(what: &str, error: &serde_json::Error) -> RegistryError {
-    let (line, column) = (error.line(), error.column());
+    let line = error.line();
+    let column = error.column();
     RegistryError::Unreadable(format!(
         "{what} is none: not the expected JSON at line {line}, column {column}"
     ))

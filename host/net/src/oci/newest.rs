@@ -42,7 +42,8 @@ impl Registry<'_> {
 
     /// Lists all tags of the repository.
     async fn tags(&mut self) -> Result<Vec<String>, RegistryError> {
-        let (what, mut all) = ("the tags", Vec::new());
+        let what = "the tags";
+        let mut all = Vec::new();
         let mut place = format!("tags/list?n={TAGS_AT_A_TIME}");
         for _ in 0..MAX_PAGES {
             let response = self.ask(&Wanted::get(place), Action::Pull).await?;

@@ -42,7 +42,8 @@ impl Registry<'_> {
 
     /// Uploads a blob, unless the registry has it.
     async fn push_blob(&mut self, content: Bytes) -> Result<(), RegistryError> {
-        let (digest, what) = (ContentDigest::of_sha256(Sha256::digest(&content)), "an upload");
+        let digest = ContentDigest::of_sha256(Sha256::digest(&content));
+        let what = "an upload";
         let wanted = |method, place| Wanted { method, place, headers: Vec::new(), body: Bytes::new() };
         let known = self.ask(&wanted(Method::HEAD, format!("blobs/{digest}")), Action::Push).await?;
         if known.status() == StatusCode::OK {

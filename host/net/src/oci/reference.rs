@@ -216,7 +216,8 @@ fn is_registry(registry: &str) -> bool {
     let url = url::Url::parse(&format!("http://{registry}/")).ok();
     let https = url::Url::parse(&format!("https://{registry}/")).ok();
     [url, https].into_iter().flatten().any(|url| {
-        let (host, port) = (url.host_str().unwrap_or_default(), url.port());
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port();
         registry == port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     })
 }

@@ -82,7 +82,8 @@ impl Wanted {
 impl<'e> Registry<'e> {
     /// Creates a client of the reference's registry. Sends nothing yet.
     pub fn of(egress: &'e Egress, reference: Reference) -> Self {
-        let (pace, credentials) = (Pace::default(), Credentials::Docker);
+        let pace = Pace::default();
+        let credentials = Credentials::Docker;
         Self { egress, reference, api: None, authorization: None, pace, credentials }
     }
 
@@ -149,7 +150,9 @@ impl<'e> Registry<'e> {
         expect_digest("the manifest", &digest, self.reference.digest())?;
 
         let layer = artifact::layer(&self.reference, &manifest, &content_type)?;
-        let (expected, signature, size) = (layer.content_digest()?, layer.signature(), layer.size);
+        let expected = layer.content_digest()?;
+        let signature = layer.signature();
+        let size = layer.size;
         if size > limit {
             return Err(RegistryError::TooLarge { size, limit });
         }

@@ -55,7 +55,8 @@ pub(super) async fn send_to(
         let response = egress.send(request, &registry.policy(&url)).await?;
         return Ok(answered(response, url, registry));
     }
-    let (mut request, mut redirects) = (Repeatable::new(request)?, Redirects::default());
+    let mut request = Repeatable::new(request)?;
+    let mut redirects = Redirects::default();
     loop {
         let next = request.next().await.expect("a request without a body can be sent again");
         let url = parsed(&next.uri().to_string())?;

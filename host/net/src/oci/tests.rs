@@ -56,7 +56,8 @@ impl Scripted {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let answer = answer.clone();
                 tokio::spawn(async move {
-                    let (mut head, mut piece) = (Vec::new(), [0; 4096]);
+                    let mut head = Vec::new();
+                    let mut piece = [0; 4096];
                     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
                         match stream.read(&mut piece).await {
                             // A TLS handshake (0x16) is not answered.

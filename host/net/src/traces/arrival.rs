@@ -65,7 +65,10 @@ impl Parent {
             return None;
         }
         let mut parts = text.split('-');
-        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let version = parts.next()?;
+        let trace = parts.next()?;
+        let span = parts.next()?;
+        let flags = parts.next()?;
         let has_form = [(version, 2), (trace, 32), (span, 16), (flags, 2)].iter().all(|(part, length)| {
             part.len() == *length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         });

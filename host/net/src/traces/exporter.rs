@@ -101,7 +101,8 @@ impl Exporter {
 
     /// Sends a batch, with retries after temporary errors, and counts the outcome.
     async fn deliver(&mut self, batch: Vec<SpanData>, stop: &CancellationToken) {
-        let (count, resource) = (batch.len() as u64, self.resource.clone());
+        let count = batch.len() as u64;
+        let resource = self.resource.clone();
         let body = off_thread(move || encoded(batch, &resource)).await;
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=MAX_ATTEMPTS {

@@ -120,12 +120,14 @@ fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
     let Services { egress, .. } = call.services;
     let Observations { log, usage, missing, sign_in: sign_in_failure, trace, .. } = call.observations.clone();
     let policy = Policy::Toolkit { allowlist, user: call.user_id.clone() };
-    let (definition, tokens) = (call.grants.definition(), &call.observations.tokens);
+    let definition = call.grants.definition();
+    let tokens = &call.observations.tokens;
     let sign_ins =
         call.services.outbound_auth.sign_ins(call.user_id, definition, call.secrets, &policy, tokens);
     let limits = call.fetch.clone();
     let in_flight = Arc::new(Semaphore::new(limits.in_flight));
-    let (egress, secrets) = (egress.clone(), call.secrets.clone());
+    let egress = egress.clone();
+    let secrets = call.secrets.clone();
     Exchange {
         egress,
         policy,
@@ -246,7 +248,8 @@ impl WasiHttpHooks for Hooks {
             let permit = wait_for_permit(&exchange).await;
             let body_memory = claim(&exchange, lease.as_ref(), recorded_bytes(&request)).await?;
             let response_memory = claim(&exchange, lease.as_ref(), RESPONSE_MEMORY_BYTES).await?;
-            let (limits, log) = (exchange.limits.clone(), exchange.log.clone());
+            let limits = exchange.limits.clone();
+            let log = exchange.log.clone();
             let request = request.map(|body| body::outgoing(body, limits.request_body));
             let timeouts =
                 Timeouts { connect: options.connect_timeout, first_byte: options.first_byte_timeout };

@@ -22,8 +22,9 @@ pub struct Secrets {
 impl Secrets {
     pub(super) fn of(call: &CallContext<'_>) -> Self {
         let CallContext { grants, secrets, observations, .. } = call;
-        let (grants, of_user, missing) =
-            ((*grants).clone(), (*secrets).clone(), observations.missing.clone());
+        let grants = (*grants).clone();
+        let of_user = (*secrets).clone();
+        let missing = observations.missing.clone();
         Self { grants, of_user, missing }
     }
 

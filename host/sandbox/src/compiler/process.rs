@@ -107,7 +107,8 @@ async fn run_on_this_thread(start: Start, stop: CancellationToken) -> io::Result
 
 /// Reads the response, and waits for the process to end.
 async fn response(child: &mut Child, max_response: usize) -> io::Result<Ended> {
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
     let response = async {
         let response = read(stdout, max_response + 1).await?;
         if response.len() > max_response { Err(ErrorKind::FileTooLarge.into()) } else { Ok(response) }

@@ -100,7 +100,8 @@ async fn a_process_that_says_too_much_is_ended_and_its_complaints_block_nobody()
 
 #[tokio::test]
 async fn how_a_process_died_is_told_apart() {
-    let (time, memory) = (Duration::from_mins(10), 1 << 30);
+    let time = Duration::from_mins(10);
+    let memory = 1 << 30;
     let code = LimitReached::MachineCode(MAX_FILE_BYTES);
 
     for (body, expected) in [

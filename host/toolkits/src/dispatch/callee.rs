@@ -213,6 +213,8 @@ pub(super) async fn call_own(
         Ok(Err(refusal)) => Ended::Refused(refusal),
         Err(_elapsed) => Ended::Faulted(Fault::Deadline(MAX_TIME)),
     };
-    let (log, usage, duration) = (Transcript::default(), UsageSnapshot::default(), started.elapsed());
+    let log = Transcript::default();
+    let usage = UsageSnapshot::default();
+    let duration = started.elapsed();
     Report { ended, log, usage, duration, stages: None, held: None, instance: None }
 }

@@ -179,10 +179,12 @@ mod tests {
 
     #[tokio::test]
     async fn checks_without_end_are_ended_and_the_threads_of_requests_stay_free() {
-        let (checks, schema) = (Arc::new(checks()), costly());
+        let checks = Arc::new(checks());
+        let schema = costly();
         let under_way: Vec<_> = ["ana", "ben", "eve"]
             .map(|user| {
-                let (checks, schema) = (checks.clone(), schema.clone());
+                let checks = checks.clone();
+                let schema = schema.clone();
                 tokio::spawn(async move { checks.check(user, &schema, tags("a99x")).await })
             })
             .into();
@@ -206,7 +208,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_check_that_nobody_waits_for_gives_its_turn_back() {
-        let (checks, schema) = (checks(), costly());
+        let checks = checks();
+        let schema = costly();
 
         let abandoned = timeout(Duration::from_millis(1), checks.check_on_pool("ana", &schema, tags("a99x")))
             .await

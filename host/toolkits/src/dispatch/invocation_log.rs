@@ -132,7 +132,8 @@ impl Drop for Recording<'_> {
         };
         match Handle::try_current() {
             Ok(runtime) if is_large => {
-                let (workers, user) = (self.workers.clone(), self.caller.user_id.clone());
+                let workers = self.workers.clone();
+                let user = self.caller.user_id.clone();
                 drop(runtime.spawn(async move { workers.run_in_turn(&user, finish).await }));
             }
             _ => finish(),

@@ -211,7 +211,8 @@ mod tests {
     fn report_of(ended: Ended, logged: &str) -> Report {
         let entry = LogEntry { source: Source::Log, arguments: vec![json_string(logged)] };
         let log = Transcript { entries: vec![entry], dropped: 0 };
-        let (usage, duration) = (UsageSnapshot::default(), Duration::ZERO);
+        let usage = UsageSnapshot::default();
+        let duration = Duration::ZERO;
         Report { ended, log, usage, duration, stages: None, held: None, instance: None }
     }
 
@@ -333,7 +334,8 @@ mod tests {
 
     #[test]
     fn a_redactor_is_made_once_however_often_a_guest_reports() {
-        let (secrets, tokens) = (UserSecrets::default(), AttachedTokens::of("beta-gamma".into()));
+        let secrets = UserSecrets::default();
+        let tokens = AttachedTokens::of("beta-gamma".into());
 
         assert!(Arc::ptr_eq(&tokens.redactor_with(&secrets), &tokens.redactor_with(&secrets)));
     }

@@ -180,7 +180,8 @@ fn another_way_to_sign_in_is_beyond() {
 #[test]
 fn another_owner_is_beyond_and_says_whose_it_was() {
     let definition = declaration(&["api.example"], &["KEY"], &[]);
-    let (anas, bens) = (Reach::of(&definition, "ana"), Reach::of(&definition, "ben"));
+    let anas = Reach::of(&definition, "ana");
+    let bens = Reach::of(&definition, "ben");
 
     let beyond = bens.beyond(&anas);
 

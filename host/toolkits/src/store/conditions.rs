@@ -64,7 +64,8 @@ pub(super) async fn refuse_taken_version(
     digest: &str,
     manifest: &str,
 ) -> Result<(), ToolkitError> {
-    let (id, version) = (&definition.id, &definition.version);
+    let id = &definition.id;
+    let version = &definition.version;
     let known: Option<(String, String)> =
         sql("SELECT digest, manifest FROM toolkit_versions WHERE toolkit_id = $1 AND version = $2")
             .bind(id)

@@ -65,7 +65,8 @@ impl DeployStore {
     /// Records a version and makes it live, in one transaction. This may change the toolkit's owner.
     pub(crate) async fn record(&self, new: NewVersion<'_>) -> Result<Recorded, ToolkitError> {
         let NewVersion { definition, imports, picture, digest, size, file, by, claim, vouch, .. } = new;
-        let (id, version) = (&definition.id, &definition.version);
+        let id = &definition.id;
+        let version = &definition.version;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
 

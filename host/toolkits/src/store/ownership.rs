@@ -195,7 +195,8 @@ impl CurrentOwnership {
     }
 
     fn refusal(&self) -> ToolkitError {
-        let (id, owner) = (self.id.clone(), self.owner.clone());
+        let id = self.id.clone();
+        let owner = self.owner.clone();
         if self.is_removed {
             ToolkitError::RemovedOfOther { id, owner }
         } else {

@@ -249,7 +249,8 @@ impl Publishers {
             .await?;
         record_act(&mut transaction, Act::PublisherAdded, None, by, name, &fingerprint).await?;
         transaction.commit().await?;
-        let (name, added_by) = (name.to_owned(), by.user().to_owned());
+        let name = name.to_owned();
+        let added_by = by.user().to_owned();
         Ok(Publisher { name, key: fingerprint, added_by, added_at: shown(now) })
     }
 

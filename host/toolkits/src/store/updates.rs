@@ -206,7 +206,8 @@ impl UpdateStore {
         .execute(&mut transaction)
         .await?;
         if refusal.is_some() {
-            let (server, name) = (Actor::server(), newest.to_string());
+            let server = Actor::server();
+            let name = newest.to_string();
             let refused = Entry::new(Act::ToolkitNewerRefused, &server).toolkit(row.id.as_str());
             let refused = component.iter().fold(refused, |entry, component| entry.digest(component));
             audit::append(&mut transaction, &refused.name(&name)).await?;

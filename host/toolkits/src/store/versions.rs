@@ -172,7 +172,8 @@ impl Versions {
 
         let live = rows.iter().find_map(|row| Some((row, row.manifest.as_deref()?)));
         let (live, manifest) = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
-        let (owner, live_version) = (live.owner.clone(), live.version.version.clone());
+        let owner = live.owner.clone();
+        let live_version = live.version.version.clone();
         let manifest = from_json(manifest)?;
         let mut versions =
             rows.into_iter().map(|row| row.version.try_into()).collect::<Result<Vec<VersionRecord>, _>>()?;

@@ -63,7 +63,8 @@ fn component() -> String {
 /// Inserts a waiting upload with this digest.
 async fn insert_upload(database: &Database, digest: &str, source_digest: Option<&str>, is_pulled: bool) {
     let source_digest = source_digest.map_or("NULL".to_owned(), |digest| format!("'{digest}'"));
-    let (now, pulled) = (Timestamp::now().as_millisecond(), if is_pulled { "TRUE" } else { "FALSE" });
+    let now = Timestamp::now().as_millisecond();
+    let pulled = if is_pulled { "TRUE" } else { "FALSE" };
     database
         .execute(&format!(
             "INSERT INTO toolkit_uploads (digest, toolkit_id, version, size, manifest, imports, uploaded_by, uploaded_at,
@@ -126,7 +127,8 @@ fn asked(registry: &TestServer) -> (usize, usize) {
 
 #[tokio::test]
 async fn a_registry_is_asked_once_an_hour_by_one_of_the_processes() {
-    let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let other_folder = tempfile::tempdir().unwrap();
     let registry = registry().await;
     let database = database(folder.path(), &registry).await;
     let followed = [name(&registry)];

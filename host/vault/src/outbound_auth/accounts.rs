@@ -87,7 +87,9 @@ impl Accounts {
         let value = |name: &str| secrets.get(&principal.toolkit_id, name).cloned();
         let client_id = value(&grant.client_id_secret);
         let client_secret = grant.client_secret_secret.as_deref().and_then(value);
-        let (accounts, principal, api_host) = (self.clone(), principal.clone(), api_host.into());
+        let accounts = self.clone();
+        let principal = principal.clone();
+        let api_host = api_host.into();
         Some(AccountSignIn { accounts, principal, grants, api_host, client_id, client_secret })
     }
 }
@@ -120,7 +122,9 @@ impl AccountSignIn {
         if !may_send() {
             return Err(SignInError::NoRequestLeft);
         }
-        let (sign_in, refused, policy) = (self.clone(), refused.cloned(), policy.clone());
+        let sign_in = self.clone();
+        let refused = refused.cloned();
+        let policy = policy.clone();
         // Not cancelled with the call: a renewed token that is not stored would be lost.
         let renewed = to_its_end(async move {
             let renewed = sign_in.renew(refused.as_ref(), &policy).await;
@@ -236,7 +240,8 @@ impl AccountSignIn {
     }
 
     fn revocation(&self, account: &Account) -> Revocation {
-        let (id, secret) = (self.client_id.clone(), self.client_secret.clone());
+        let id = self.client_id.clone();
+        let secret = self.client_secret.clone();
         Revocation::new(self.principal.clone(), account.clone(), id, secret)
     }
 

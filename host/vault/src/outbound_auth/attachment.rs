@@ -91,7 +91,8 @@ impl Attachment {
         username: &SecretString,
         password: &SecretString,
     ) -> Result<(Self, SecretString), SignInError> {
-        let (username, password) = (username.expose_secret(), password.expose_secret());
+        let username = username.expose_secret();
+        let password = password.expose_secret();
         if username.contains(':') {
             return Err(unusable(&auth.username_secret, "has a colon, which separates it from the password"));
         }

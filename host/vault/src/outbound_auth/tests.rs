@@ -194,7 +194,8 @@ async fn no_other_user_toolkit_credentials_or_declaration_gets_the_token() {
     let service = service();
     assert_eq!(token(&sign_in(&service, &server)).await, "token-1");
 
-    let (ana, with) = (|| account("ana", "books"), || credentials("id", "secret"));
+    let ana = || account("ana", "books");
+    let with = || credentials("id", "secret");
     let bob = sign_in_as(&service, &server, account("bob", "books"), with());
     let films = sign_in_as(&service, &server, account("ana", "films"), with());
     assert_eq!(token(&bob).await, "token-2");
@@ -427,7 +428,8 @@ async fn the_token_request_follows_no_redirect() {
 
 #[tokio::test]
 async fn the_token_request_goes_only_where_the_toolkit_may_go() {
-    let (server, listed) = (token_server(HOUR).await, token_server(HOUR).await);
+    let server = token_server(HOUR).await;
+    let listed = token_server(HOUR).await;
     let declaration = declaration(&server);
     let with = credentials("id", "secret");
 
@@ -448,7 +450,8 @@ async fn the_token_request_goes_only_where_the_toolkit_may_go() {
 async fn every_token_that_was_handed_out_is_remembered_once() {
     let server = token_server(HOUR).await;
     let attached = AttachedTokens::default();
-    let (who, with) = (account("ana", "books"), credentials("id", "secret"));
+    let who = account("ana", "books");
+    let with = credentials("id", "secret");
     let record = (policy(&server), attached.clone());
     let sign_in = sign_in_with(&service(), who, declaration(&server), with, record);
     assert!(attached.values().is_empty());

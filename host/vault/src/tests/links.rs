@@ -48,7 +48,8 @@ async fn spent_links(folder: &Path) -> i64 {
 #[tokio::test]
 async fn a_link_is_good_once_on_any_process_and_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let (one, other) = (process(folder.path(), &key(1)).await, process(folder.path(), &key(1)).await);
+    let one = process(folder.path(), &key(1)).await;
+    let other = process(folder.path(), &key(1)).await;
     let id = one.id().await;
     assert_eq!(other.id().await, id, "whoever asks again gets the same");
     drop(one);
@@ -79,7 +80,8 @@ async fn of_many_forms_with_one_link_on_several_processes_one_sets_the_secret() 
     let link = vaults[0].opened(&vaults[0].id().await).expect("it is good");
 
     let forms = (0..16).map(|number| {
-        let (vault, link) = (vaults[number % 4].clone(), link.clone());
+        let vault = vaults[number % 4].clone();
+        let link = link.clone();
         tokio::spawn(async move { vault.set_by_link(&link, &format!("value-{number}").into()).await.is_ok() })
     });
     let set = futures::future::join_all(forms).await;

@@ -80,7 +80,8 @@ async fn is_stored(cache: &UserCache, slot: &CacheSlot, key: &str) -> bool {
 #[tokio::test]
 async fn a_value_is_there_for_its_user_and_toolkit_until_it_is_replaced_or_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (cache(folder.path()).await, cache(folder.path()).await);
+    let first = cache(folder.path()).await;
+    let second = cache(folder.path()).await;
     let ours = slot("ana", "books");
 
     first.keep(&ours, "etag\0ä", "one").await;
@@ -167,7 +168,8 @@ async fn keys_values_and_times_beyond_their_bounds_are_refused() {
     assert!(matches!(cache.delete(&ours, &"k".repeat(257)).await, Err(CacheError::Invalid(_))));
     assert_eq!(cache.values(&ours).await, 0);
 
-    let (key, value) = ("k".repeat(256), "v".repeat(MAX_VALUE_BYTES));
+    let key = "k".repeat(256);
+    let value = "v".repeat(MAX_VALUE_BYTES);
     cache.set(&ours, &key, value.as_str().into(), Some(MAX_SECONDS)).await.unwrap();
     assert_eq!(cache.value(&ours, &key).await, Some(value));
 }
@@ -176,7 +178,8 @@ async fn keys_values_and_times_beyond_their_bounds_are_refused() {
 async fn beyond_a_megabyte_the_oldest_values_make_room_and_nobody_elses() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache(folder.path()).await;
-    let (ours, others) = (slot("ana", "books"), [slot("ana", "films"), slot("ben", "books")]);
+    let ours = slot("ana", "books");
+    let others = [slot("ana", "films"), slot("ben", "books")];
     let size = MAX_TOTAL_BYTES / 16;
     for slot in [&ours, &others[0], &others[1]] {
         fill(&cache, slot, 16, size).await;
@@ -387,7 +390,8 @@ async fn a_secret_that_changes_takes_with_it_what_was_cached_with_the_one_before
 async fn an_account_takes_what_was_cached_with_it_but_a_renewed_token_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache(folder.path()).await;
-    let (ours, by) = (slot("ana", "books"), Actor::server());
+    let ours = slot("ana", "books");
+    let by = Actor::server();
     let connected = |access_token: &str| {
         let tokens = Tokens {
             access_token: access_token.into(),
@@ -453,7 +457,8 @@ async fn many_calls_at_once_keep_the_bound() {
     let ours = slot("ana", "books");
     let calls: Vec<_> = (0..64)
         .map(|number: usize| {
-            let (cache, slot) = (caches[number % 2].clone(), ours.clone());
+            let cache = caches[number % 2].clone();
+            let slot = ours.clone();
             tokio::spawn(async move {
                 cache.keep(&slot, &number.to_string(), &"v".repeat(MAX_VALUE_BYTES)).await;
             })

@@ -46,7 +46,8 @@ fn check(document: &ExecutableDocument) -> Result<(), ServerError> {
         return Err(limit(format!("A document may have at most {MAX_OPERATIONS} operations.")));
     }
     let mut measured = Measured { document, fragments: HashMap::new() };
-    let (mut fields, mut introspection) = (0_usize, 0_usize);
+    let mut fields = 0_usize;
+    let mut introspection = 0_usize;
     for (_, operation) in document.operations.iter() {
         check_directives(operation.node.directives.len())?;
         let size = measured.size(&operation.node.selection_set.node)?;
@@ -178,7 +179,9 @@ fn check_directives(count: usize) -> Result<(), ServerError> {
 /// Maximum nesting of brackets outside strings and comments. An unterminated string is not a valid query:
 /// everything after its start is counted.
 fn nesting(query: &str) -> usize {
-    let (mut depth, mut deepest, mut has_strings) = (0_usize, 0, true);
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    let mut has_strings = true;
     let mut rest = query.as_bytes();
     while let [first, after @ ..] = rest {
         rest = match first {
@@ -326,7 +329,8 @@ mod tests {
         let aliases = |count: usize, field: &str| {
             (0..count).map(|it| format!("a{it}: {field} ")).collect::<Vec<_>>().concat()
         };
-        let (schema, kind) = ("__schema { types { name } }", "__type(name: \"Query\") { name }");
+        let schema = "__schema { types { name } }";
+        let kind = "__type(name: \"Query\") { name }";
 
         assert!(parse(&format!("{{ {} }}", aliases(4, schema))).is_ok());
         assert!(parse(&format!("{{ {} }}", aliases(60, kind))).is_ok());

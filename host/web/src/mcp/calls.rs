@@ -136,9 +136,11 @@ impl Key {
 impl Calls {
     /// Creates the set of running calls; other processes can cancel them by `hints`.
     pub(super) fn new(hints: Hints) -> Self {
-        let (listening, stopped) = (hints.listen(), CancellationToken::new());
+        let listening = hints.listen();
+        let stopped = CancellationToken::new();
         let until = stopped.clone();
-        let (running, next) = (Mutex::default(), AtomicU64::new(0));
+        let running = Mutex::default();
+        let next = AtomicU64::new(0);
         let shared = Shared { running, next, hints, _stopped: stopped.drop_guard() };
         let calls = Self(Arc::new(shared));
         let hearing = hear(Arc::downgrade(&calls.0), listening);
@@ -148,7 +150,8 @@ impl Calls {
 
     /// Makes a call cancellable until the returned guard is dropped.
     pub(super) fn begin(&self, key: &Key) -> Running {
-        let (subject, token) = (key.subject(), CancellationToken::new());
+        let subject = key.subject();
+        let token = CancellationToken::new();
         let number = self.0.next.fetch_add(1, Ordering::Relaxed);
         self.0.lock().entry(subject).or_default().push((number, token.clone()));
         Running { calls: self.clone(), subject, number, token }
@@ -224,7 +227,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_is_cancelled_by_its_own_client_alone() {
         let calls = Calls::new(Hints::off());
-        let (one, other) = (ClientLabel::new(Abilities::default()), ClientLabel::new(Abilities::default()));
+        let one = ClientLabel::new(Abilities::default());
+        let other = ClientLabel::new(Abilities::default());
         let running = calls.begin(&key("ana", &one, 1));
 
         for stranger in [key("ana", &other, 1), key("ben", &one, 1), key("ana", &one, 2)] {
@@ -240,7 +244,8 @@ mod tests {
     async fn of_two_calls_with_one_id_the_one_that_goes_on_can_be_cancelled() {
         let calls = Calls::new(Hints::off());
         let key = key("ana", &ClientLabel::new(Abilities::default()), 1);
-        let (first, second) = (calls.begin(&key), calls.begin(&key));
+        let first = calls.begin(&key);
+        let second = calls.begin(&key);
 
         drop(first);
         calls.cancel(&key);
@@ -255,11 +260,14 @@ mod tests {
     async fn a_cancel_reaches_a_call_of_another_process_and_another_users_does_not() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let database = Database::of_test_server(folder.path()).await;
-        let (one, other) = (Hints::start(&database), Hints::start(&database));
+        let one = Hints::start(&database);
+        let other = Hints::start(&database);
         // Waits until both listeners have started.
-        let (mut first, mut second) = (one.listen(), other.listen());
+        let mut first = one.listen();
+        let mut second = other.listen();
         tokio::join!(first.until(|_| false), second.until(|_| false));
-        let (calls, elsewhere) = (Calls::new(one), Calls::new(other.clone()));
+        let calls = Calls::new(one);
+        let elsewhere = Calls::new(other.clone());
         let client = ClientLabel::new(Abilities::default());
         let running = calls.begin(&key("ana", &client, 1));
 
@@ -268,7 +276,8 @@ mod tests {
             elsewhere.cancel(&stranger);
         }
         // Hints arrive in the order in which they are sent.
-        let (last, mut heard) = (key("cy", &client, 1), calls.0.hints.listen());
+        let last = key("cy", &client, 1);
+        let mut heard = calls.0.hints.listen();
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         elsewhere.cancel(&last);
         heard.until(|hint| *hint == Hint::Cancel(last.subject())).await;

@@ -111,8 +111,11 @@ struct Page {
 
 impl Catalogue {
     pub(super) fn new(access: Access) -> Self {
-        let (lists, own, encoded) = (Mutex::default(), OnceLock::new(), EncodedLists::new());
-        let (vectors, computing) = (VectorQueue::start(access.clone()), finding::turns());
+        let lists = Mutex::default();
+        let own = OnceLock::new();
+        let encoded = EncodedLists::new();
+        let vectors = VectorQueue::start(access.clone());
+        let computing = finding::turns();
         Self { access, lists, own, encoded, vectors, computing }
     }
 

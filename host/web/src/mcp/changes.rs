@@ -93,9 +93,12 @@ impl Changes {
     pub(super) async fn new(catalogue: Arc<Catalogue>, user: User, chosen: Selection, share: Share) -> Self {
         // Subscribes before reading the lists, so that a change in between is detected.
         let published = catalogue.published();
-        let (seen, seen_offers) = (catalogue.view(&user, &chosen), catalogue.offers(&user, &chosen).view());
-        let (reads, documents) = (chosen.has(FETCH), documents(&user).await);
-        let (next_look, end) = (Instant::now() + DOCUMENTS_INTERVAL, Instant::now() + MAX_STREAM_TIME);
+        let seen = catalogue.view(&user, &chosen);
+        let seen_offers = catalogue.offers(&user, &chosen).view();
+        let reads = chosen.has(FETCH);
+        let documents = documents(&user).await;
+        let next_look = Instant::now() + DOCUMENTS_INTERVAL;
+        let end = Instant::now() + MAX_STREAM_TIME;
         Self {
             catalogue,
             published,

@@ -157,7 +157,8 @@ pub(super) fn described<'a>(
 
 /// Declaration of a mode's own tools; names the toolkits whose tools can be found.
 pub(super) fn definition<'a>(mode: Mode, toolkits: impl Iterator<Item = &'a str>) -> ToolkitDefinition {
-    let (mut ids, mut left) = (String::new(), 0_usize);
+    let mut ids = String::new();
+    let mut left = 0_usize;
     for id in toolkits {
         if left > 0 || ids.len() + id.len() > MAX_IDS_BYTES {
             left += 1;

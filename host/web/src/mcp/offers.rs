@@ -101,7 +101,8 @@ impl Handler {
         };
         let reply = user.read_resource(&resource).await;
         let success = self.succeeded(toolkit, reply)?;
-        let (media_type, uri) = (resource.media_type(), uri.to_owned());
+        let media_type = resource.media_type();
+        let uri = uri.to_owned();
         let embedded = move |block: ContentBlock| match block.content {
             Content::Resource(mut read) => {
                 read.media_type = read.media_type.or_else(|| media_type.clone());

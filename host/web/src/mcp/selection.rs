@@ -46,7 +46,9 @@ impl Selection {
     /// Parses the query of a URL. Names are separated by commas; unknown names and other parameters are
     /// ignored.
     pub(super) fn of(query: Option<&str>) -> Result<Self, UnknownMode> {
-        let (mut chosen, mut chooses, mut mode) = (Chosen::default(), false, Mode::default());
+        let mut chosen = Chosen::default();
+        let mut chooses = false;
+        let mut mode = Mode::default();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             let into = match &*name {
                 "toolkits" => &mut chosen.toolkits,

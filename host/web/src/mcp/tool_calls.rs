@@ -183,7 +183,8 @@ impl Handler {
         request: &CallToolRequestParams,
         asked: Option<&Asked>,
     ) -> Result<CallEnd, ErrorData> {
-        let (toolkit, elicitation) = (callee.toolkit().id.as_str(), &self.endpoint.elicitation);
+        let toolkit = callee.toolkit().id.as_str();
+        let elicitation = &self.endpoint.elicitation;
         let missing = self.missing(toolkit, &failure);
         if missing.is_empty() {
             let may_run_again =
@@ -213,7 +214,8 @@ impl Handler {
 
     /// Encodes a failure.
     async fn encode_failure(&self, failure: Failure) -> CallToolResult {
-        let (share, bytes) = (&self.share, failure.envelope.error.len());
+        let share = &self.share;
+        let bytes = failure.envelope.error.len();
         share.expect_answer(bytes);
         share.work(bytes, move || failed(&failure)).await
     }
@@ -290,7 +292,8 @@ impl Handler {
 
     /// Missing requirements that the user can supply; only a consent for a key that may just call tools.
     pub(super) fn missing(&self, toolkit: &str, failure: &Failure) -> Missing {
-        let (user, consent) = (&self.user, failure.needs_consent);
+        let user = &self.user;
+        let consent = failure.needs_consent;
         if user.is_limited() {
             return Missing { secrets: Vec::new(), account: false, consent };
         }

@@ -158,7 +158,8 @@ struct Form<'a> {
 
 /// Renders the form; `problem` is the error in the previously submitted value.
 pub(super) fn form(secret: &OwnSecret, toolkit: &Live, link: &str, problem: Option<&str>) -> Response {
-    let (slot, command) = (secret.slot(), command(secret));
+    let slot = secret.slot();
+    let command = command(secret);
     let status = if problem.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     of_our_own(pages::page(
         status,

@@ -108,7 +108,9 @@ fn by_day(entries: Vec<ShownAct>) -> Vec<Day> {
 impl Parameters {
     fn query(&self) -> AuditQuery {
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let (act, user, toolkit) = (given(&self.act), given(&self.user), given(&self.toolkit));
+        let act = given(&self.act);
+        let user = given(&self.user);
+        let toolkit = given(&self.toolkit);
         AuditQuery {
             filter: AuditFilter { act, user, toolkit, ..AuditFilter::default() },
             before: self.before,

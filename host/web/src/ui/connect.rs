@@ -62,7 +62,8 @@ pub(super) async fn show(
         url: url.parse().expect("a path below a URL is a URL"),
         client_id: shared.identity.mcp_client_id().map(str::to_owned),
     };
-    let (toolkits, hidden) = (user.toolkits(), user.hidden().await?);
+    let toolkits = user.toolkits();
+    let hidden = user.hidden().await?;
     let definitions = toolkits.iter().map(VisibleToolkit::definition).chain(user.own_tools());
     let tools = definitions.flat_map(|it| it.tools.iter().filter(|tool| !hidden.has(&it.id, &tool.name)));
     let tools: Vec<_> = tools.collect();

@@ -43,7 +43,8 @@ pub(super) struct Group {
 impl ShownDifference {
     /// Creates the view. `secret_users` is the number of users who have set each secret.
     pub(super) fn of(difference: Difference, secret_users: &BTreeMap<String, u64>) -> Self {
-        let (is_empty, left_out) = (difference.is_empty(), difference.left_out());
+        let is_empty = difference.is_empty();
+        let left_out = difference.left_out();
         let left_out = Some(left_out).filter(|lines| *lines > 0).map(|lines| text::count(lines, "line"));
         let Difference { grants, imports, toolkit, settings, tools, prompts, resources } = difference;
         let grants =

@@ -98,7 +98,8 @@ impl Parameters {
         let filter = [("tool", &self.tool), ("outcome", &self.outcome)];
         query.extend_pairs(filter.into_iter().filter(|(_, value)| !value.is_empty()));
         query.extend_pairs(page.map(|(name, id)| (name, id.to_string())));
-        let (path, query) = (path(toolkit), query.finish());
+        let path = path(toolkit);
+        let query = query.finish();
         let mark = if query.is_empty() { "" } else { "?" };
         format!("{path}{below}{mark}{query}")
     }
@@ -229,7 +230,8 @@ impl Links {
     /// Creates the links of a page; `entries` are newest first.
     fn of(toolkit: &str, parameters: &Parameters, entries: &[ShownCall], has_older: bool) -> Self {
         let at = |page| parameters.path(toolkit, "", page);
-        let (newest, oldest) = (entries.first().map(|it| it.id), entries.last().map(|it| it.id));
+        let newest = entries.first().map(|it| it.id);
+        let oldest = entries.last().map(|it| it.id);
         let is_first = parameters.is_first_page();
         // With `after`, the user came from an older page.
         let has_older = has_older || parameters.after.is_some();

@@ -45,7 +45,8 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Upload, WebE
     let boundary = content_type.and_then(|value| multer::parse_boundary(value).ok()).ok_or_else(malformed)?;
     let has_begun = Arc::new(AtomicBool::new(false));
     let mut parts = Multipart::new(pieces(body, has_begun.clone()), boundary);
-    let (mut fields, mut size) = (Vec::new(), 0);
+    let mut fields = Vec::new();
+    let mut size = 0;
     while let Some(mut part) = parts.next_field().await.map_err(|_| malformed())? {
         if part.file_name().is_some() {
             has_begun.store(true, Ordering::Relaxed);

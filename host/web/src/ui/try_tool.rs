@@ -179,7 +179,8 @@ impl<'a> Page<'a> {
         let started = Instant::now();
         match Box::pin(self.user.call(&self.listed_name(), arguments, None)).await {
             Ok(reply) => {
-                let (bytes, time) = (reply.size(), started.elapsed());
+                let bytes = reply.size();
+                let time = started.elapsed();
                 self.share.expect_answer(bytes);
                 Ok(Outcome::Replied(self.share.work(bytes, move || ShownReply::of(reply, time)).await))
             }

@@ -49,7 +49,8 @@ fn points(numbers: impl Iterator<Item = u64>, peak: u64) -> String {
     let mut points = String::new();
     for (index, number) in numbers.enumerate() {
         let above = number.saturating_mul(HEIGHT) / peak.max(1);
-        let (x, y) = (index * HOUR_WIDTH, MARGIN + HEIGHT - above.min(HEIGHT));
+        let x = index * HOUR_WIDTH;
+        let y = MARGIN + HEIGHT - above.min(HEIGHT);
         write!(points, "{x},{y} ").expect("a string takes everything");
     }
     points.truncate(points.trim_end().len());

@@ -180,7 +180,8 @@ impl VersionsPage {
     /// refused form is this page at another path.
     fn comparison_with(&self, version: &VersionRecord) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let (from, to) = (encoded(&self.record.live_version), encoded(&version.version));
+        let from = encoded(&self.record.live_version);
+        let to = encoded(&version.version);
         format!("/ui/toolkits/{}/versions?from={from}&to={to}#comparison", self.record.id)
     }
 }

@@ -51,7 +51,8 @@ impl Network {
             },
             Auth::ApiKey(key) => {
                 let [value] = self.values([&key.secret])?;
-                let (name, place) = (key.name().to_owned(), key.place);
+                let name = key.name().to_owned();
+                let place = key.place;
                 if place == KeyPlace::Query {
                     return Ok(Attachment { name, value: value.to_owned(), place, redacted: None });
                 }

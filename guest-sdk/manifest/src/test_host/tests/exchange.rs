@@ -68,7 +68,8 @@ fn a_host_that_is_not_listed_is_refused_at_each_step() {
 
 #[test]
 fn an_attached_parameter_is_attached_to_its_host_alone_and_does_not_follow_redirects() {
-    let (network, get) = (in_query(), head("GET", "https://api.example/x?q=%2B1#top"));
+    let network = in_query();
+    let get = head("GET", "https://api.example/x?q=%2B1#top");
     let Sending::Send { attach: Some(attached) } = Exchange::default().next(&network, &get) else { panic!() };
     assert_eq!(attached.url.as_deref(), Some("https://api.example/x?q=%2B1&a+key=s3cr3t-value#top"));
 
@@ -128,7 +129,8 @@ fn a_place_that_cannot_be_gone_to_is_an_error() {
     }
     assert!(followed(&in_query(), &head("GET", API), &status(302, &["/a", "/b"])).is_err());
 
-    let (network, mut exchange) = (in_query(), Exchange::default());
+    let network = in_query();
+    let mut exchange = Exchange::default();
     let mut step = || exchange.responded(&network, &head("GET", API), &status(302, &["/again"]));
     assert!((0..20).all(|_| matches!(step(), Following::Follow { .. })));
     assert!(matches!(step(), Following::Fail { .. }));
@@ -136,7 +138,8 @@ fn a_place_that_cannot_be_gone_to_is_an_error() {
 
 #[test]
 fn a_token_is_requested_first_and_renewed_once() {
-    let (mut network, mut exchange) = (granting(), Exchange::default());
+    let mut network = granting();
+    let mut exchange = Exchange::default();
     let get = Head { headers: Vec::new(), ..head("GET", API) };
     assert_eq!(exchange.next(&network, &get), Sending::Token { sign_in: 0 });
 

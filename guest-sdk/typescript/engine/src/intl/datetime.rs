@@ -227,7 +227,8 @@ impl DateTimeFormat {
     /// both.
     pub(crate) fn format_range(&self, start: f64, end: f64) -> (Parts, Vec<&'static str>) {
         let of = |time| Fields::of(time, self.options.zone.offset(time).seconds);
-        let (first, second) = (of(start), of(end));
+        let first = of(start);
+        let second = of(end);
         let difference = self.difference(&first, &second);
         let one = self.format(start);
         let shared = |parts: Parts| {
@@ -468,10 +469,12 @@ impl Fields {
         // Times in JavaScript are within 8.64e15 ms.
         #[allow(clippy::cast_possible_truncation, reason = "bounded by the range of Date")]
         let time = time.floor() as i64 + i64::from(offset) * 1000;
-        let (days, milliseconds) = (time.div_euclid(86_400_000), time.rem_euclid(86_400_000));
+        let days = time.div_euclid(86_400_000);
+        let milliseconds = time.rem_euclid(86_400_000);
         // Days of a year that begins in March, in eras of 400 years.
         let shifted = days + 719_468;
-        let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let era = shifted.div_euclid(146_097);
+        let of_era = shifted.rem_euclid(146_097);
         let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
         let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let month = (5 * of_year + 2) / 153;

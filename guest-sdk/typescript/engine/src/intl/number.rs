@@ -377,7 +377,8 @@ impl NumberFormat {
             |own: &'static str, general: &'static str| if money && !own.is_empty() { own } else { general };
         let group = own(self.system.currency_group, self.system.group);
         let range = rounded.absolute.magnitude_range();
-        let (start, end) = (*range.end(), *range.start());
+        let start = *range.end();
+        let end = *range.start();
         let digit = |magnitude: i16| self.digits[usize::from(rounded.absolute.digit_at(magnitude))];
 
         let count = usize::try_from(start + 1).unwrap_or(1);

@@ -34,7 +34,8 @@ impl Pattern {
         let (prefix, digits, suffix) = cut(positive);
         let integer = digits.split('.').next().unwrap_or_default();
         let mut commas = integer.rsplit(',').map(str::len);
-        let (last, before) = (commas.next().unwrap_or(0), commas.next());
+        let last = commas.next().unwrap_or(0);
+        let before = commas.next();
         let more = commas.next().is_some();
         let groups = before.map_or((0, 0), |before| if more { (last, before) } else { (last, last) });
         Self {
@@ -62,7 +63,8 @@ fn split_unquoted(pattern: &str) -> (&str, &str) {
 /// Splits a pattern into prefix, digits and suffix.
 fn cut(pattern: &str) -> (&str, &str, &str) {
     let mut quoted = false;
-    let (mut start, mut end) = (None, pattern.len());
+    let mut start = None;
+    let mut end = pattern.len();
     for (index, letter) in pattern.char_indices() {
         if letter == '\'' {
             quoted = !quoted;

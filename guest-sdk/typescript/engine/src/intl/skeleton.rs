@@ -184,7 +184,8 @@ impl Skeleton {
 
     /// Returns the distance of the pattern's fields from the wanted ones, and the mask of missing fields.
     fn distance(&self, include: u32, pattern: &Self) -> (i32, u32) {
-        let (mut distance, mut missing) = (0, 0);
+        let mut distance = 0;
+        let mut missing = 0;
         for field in 0..FIELDS {
             let wanted = if include & 1 << field == 0 { 0 } else { self.widths[field] };
             let found = pattern.widths[field];
@@ -385,7 +386,8 @@ impl Generator {
     /// Returns the distance of an interval's skeleton, for `formatRange`; `None` if fields are missing or
     /// superfluous.
     pub(crate) fn interval_distance(wanted: &str, skeleton: &str) -> Option<i32> {
-        let (wanted, found) = (Skeleton::of(&parse(wanted)), Skeleton::of(&parse(skeleton)));
+        let wanted = Skeleton::of(&parse(wanted));
+        let found = Skeleton::of(&parse(skeleton));
         let (distance, missing) = wanted.distance(u32::MAX, &found);
         (missing == 0 && distance < MISSING).then_some(distance)
     }

@@ -109,7 +109,8 @@ fn gmt(seconds: i32, long: bool, locale: LocaleData, digits: &[char]) -> String 
     let pattern = if seconds < 0 { negative } else { positive };
     let (sign, rest) = pattern.split_at(pattern.find('H').unwrap_or(1));
     let (separator, end) = rest.trim_start_matches('H').split_once("mm").unwrap_or((":", ""));
-    let (hours, minutes) = (seconds.unsigned_abs() / 3600, seconds.unsigned_abs() / 60 % 60);
+    let hours = seconds.unsigned_abs() / 3600;
+    let minutes = seconds.unsigned_abs() / 60 % 60;
     let mut offset = sign.to_owned();
     let mut write = |number: u32, width: usize| {
         let text = format!("{number:0width$}");

@@ -122,7 +122,8 @@ fn content(it: &Object<'_>) -> Result<tools::Content> {
         "image" => tools::Content::Image(media(&value)?),
         "audio" => tools::Content::Audio(media(&value)?),
         "resource" => {
-            let (uri, media_type) = (required(&value, "uri")?, text(&value, "mediaType")?);
+            let uri = required(&value, "uri")?;
+            let media_type = text(&value, "mediaType")?;
             let body = body(&value.get("body")?)?;
             tools::Content::Resource(tools::EmbeddedResource { uri, media_type, body })
         }

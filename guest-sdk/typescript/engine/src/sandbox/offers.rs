@@ -20,7 +20,8 @@ impl resources::Guest for Component {
     fn read(request: resources::ResourceRequest) -> Outcome<resources::ResourceContents> {
         let resources::ResourceRequest { name, uri: _, variables, user_id, config } = request;
         answer(["resource".to_owned(), name, variables, user_id, config], |value| {
-            let (body, media_type) = (body(&value.get("body")?)?, text(value, "mediaType")?);
+            let body = body(&value.get("body")?)?;
+            let media_type = text(value, "mediaType")?;
             Ok(resources::ResourceContents { body, media_type })
         })
     }

@@ -82,7 +82,9 @@ async fn each_request_sees_what_was_committed_before_it_began_however_many_there
     let (database, freshness, seen, _folder) = process().await;
 
     join_all((0..32).map(|number| {
-        let (database, freshness, seen) = (database.clone(), freshness.clone(), seen.clone());
+        let database = database.clone();
+        let freshness = freshness.clone();
+        let seen = seen.clone();
         tokio::spawn(async move {
             let user = format!("user{number}");
             for round in 1..=20 {

@@ -68,7 +68,8 @@ async fn a_process_that_others_believed_to_have_ended_gets_another_id_and_keeps_
     let process = register(&database, "a").await;
     sleep(Duration::from_millis(5)).await;
     let newer = register(&database, "b").await;
-    let (before, mut id) = (process.name(), process.id());
+    let before = process.name();
+    let mut id = process.id();
     id.mark_unchanged();
 
     database.write(sql("DELETE FROM processes WHERE id = $1").bind(&before)).await;
@@ -86,8 +87,9 @@ async fn a_process_that_others_believed_to_have_ended_gets_another_id_and_keeps_
 #[ignore = "needs a database server"]
 async fn a_process_that_nobody_hears_of_is_removed_by_the_others_and_no_sooner() {
     let (database, _folder) = database().await;
-    let (alive, dead, dying) =
-        (register(&database, "a").await, register(&database, "a").await, register(&database, "a").await);
+    let alive = register(&database, "a").await;
+    let dead = register(&database, "a").await;
+    let dying = register(&database, "a").await;
     dead.die();
     dying.die();
     let set_back = "UPDATE processes SET seen_at = clock_millis() - $2 WHERE id = $1";
@@ -127,7 +129,8 @@ async fn jobs_are_adapted_by_one_process_once_all_have_the_same_settings() {
     assert_eq!(old.turn(true).await, Turn::Mine { alone: true });
     old.has_adapted().await.expect("the database works");
 
-    let (one, other) = (register(&database, "large model").await, register(&database, "large model").await);
+    let one = register(&database, "large model").await;
+    let other = register(&database, "large model").await;
     assert_eq!(
         [one.turn(true).await, old.turn(false).await],
         [Turn::Later; 2],

@@ -156,7 +156,8 @@ impl Processes {
             .await?;
         let (adapted, adapting): (Option<String>, Option<String>) =
             sql("SELECT job_settings, adapting FROM service").fetch_one(&mut transaction).await?;
-        let (alone, is_mine) = (others == 0, adapting.as_deref() == Some(id));
+        let alone = others == 0;
+        let is_mine = adapting.as_deref() == Some(id);
         if different > 0 || (adapting.is_some() && !is_mine) {
             return Ok(Turn::Later);
         }

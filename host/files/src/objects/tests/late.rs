@@ -89,7 +89,8 @@ impl ObjectStore for Late {
         let answers = keys.map(move |key| {
             let key = key?;
             bucket.check()?;
-            let (bucket, late) = (bucket.clone(), key.clone());
+            let bucket = bucket.clone();
+            let late = key.clone();
             bucket.pending.fetch_add(1, Ordering::SeqCst);
             tokio::spawn(async move {
                 sleep(LATENESS).await;

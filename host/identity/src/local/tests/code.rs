@@ -77,7 +77,8 @@ async fn a_ticket_stands_for_the_code_once() {
 #[tokio::test]
 async fn a_ticket_is_of_no_use_to_another_client_or_another_challenge() {
     let fixture = Fixture::new().await;
-    let (own, other) = (fixture.client().await, fixture.client().await);
+    let own = fixture.client().await;
+    let other = fixture.client().await;
     let ticket = ticket(&fixture, &own);
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest("of another verifier"));
 

@@ -24,7 +24,8 @@ async fn a_code_gives_tokens_for_the_person_who_agreed() {
 #[tokio::test]
 async fn a_code_is_good_for_the_request_it_was_issued_for_and_nothing_else() {
     let fixture = Fixture::new().await;
-    let (client_id, other) = (fixture.client().await, fixture.client().await);
+    let client_id = fixture.client().await;
+    let other = fixture.client().await;
     let wrong_verifier = VERIFIER.replace('d', "e");
     for (changes, error) in [
         (vec![("code_verifier", wrong_verifier.as_str())], ErrorCode::InvalidGrant),
@@ -213,7 +214,8 @@ async fn only_its_own_client_with_the_whole_token_revokes_it() {
     let fixture = Fixture::new().await;
     let (client_id, refresh_token) = fixture.signed_in().await;
     let (grant_id, _) = refresh_token.split_once('.').unwrap();
-    let (other, guess) = (fixture.client().await, format!("{grant_id}.guess"));
+    let other = fixture.client().await;
+    let guess = format!("{grant_id}.guess");
 
     for (client_id, token) in [(&other, &refresh_token), (&client_id, &guess), (&client_id, &other)] {
         fixture.revoke(client_id, token).await.unwrap();

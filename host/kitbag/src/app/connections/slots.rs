@@ -250,7 +250,8 @@ mod tests {
         let of_eve: Vec<_> = (0..16).map(|_| take(&slots, "192.0.2.1").expect("there is room")).collect();
         let _serving: Vec<_> = of_eve.iter().map(|slot| sign_in(slot, "eve")).collect();
 
-        let (mut of_ana, mut serving) = (Vec::new(), Vec::new());
+        let mut of_ana = Vec::new();
+        let mut serving = Vec::new();
         for _ in 0..2 {
             of_ana.push(take(&slots, "192.0.2.1").expect("eve has too many"));
             serving.extend(of_ana.last().map(|slot| sign_in(slot, "ana")));
@@ -319,7 +320,8 @@ mod tests {
     #[test]
     fn when_all_have_signed_in_the_idle_give_way_then_whoever_has_most_then_nobody() {
         let slots = slots(8, ANYWHERE, &[]);
-        let (ana, ben) = (take(&slots, "192.0.2.1").unwrap(), take(&slots, "192.0.2.2").unwrap());
+        let ana = take(&slots, "192.0.2.1").unwrap();
+        let ben = take(&slots, "192.0.2.2").unwrap();
         let _of_ana = sign_in(&ana, "ana");
         drop(sign_in(&ben, "ben"));
         let of_eve: Vec<_> = (0..6).map(|_| take(&slots, "192.0.2.3").unwrap()).collect();

@@ -121,7 +121,8 @@ impl List {
             DocumentState::Ready => "READY",
             DocumentState::Failed => "FAILED",
         });
-        let (mut documents, mut after) = (Vec::new(), None);
+        let mut documents = Vec::new();
+        let mut after = None;
         loop {
             let missing = self.limit.saturating_sub(u32::try_from(documents.len()).unwrap_or(u32::MAX));
             let variables = json!({
@@ -151,7 +152,8 @@ impl fmt::Display for Usage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = |bytes: f64| ByteSize(bytes as u64);
         let Self { documents, documents_quota, bytes, bytes_quota } = *self;
-        let (bytes, bytes_quota) = (size(bytes), size(bytes_quota));
+        let bytes = size(bytes);
+        let bytes_quota = size(bytes_quota);
         write!(
             formatter,
             "You have {documents} of {documents_quota} documents, and {bytes} of {bytes_quota}."

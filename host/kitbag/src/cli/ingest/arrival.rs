@@ -62,7 +62,9 @@ pub(super) async fn look(
 
 /// Queries the states of documents in one request, each under an alias.
 async fn states(client: &Client, documents: &[(String, String)]) -> Result<Vec<Option<Document>>, CliError> {
-    let (mut declared, mut fields, mut variables) = (String::new(), String::new(), Map::new());
+    let mut declared = String::new();
+    let mut fields = String::new();
+    let mut variables = Map::new();
     for (index, (_, id)) in documents.iter().enumerate() {
         // Writing to a string cannot fail.
         let _ = write!(declared, "$d{index}: ID! ");

@@ -149,7 +149,8 @@ impl Kind {
         let extension = extension.as_str();
         if extension.is_empty() {
             let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-            let (prose, code) = (NAMED_PROSE.contains(&&*name), NAMED_CODE.contains(&&*name));
+            let prose = NAMED_PROSE.contains(&&*name);
+            let code = NAMED_CODE.contains(&&*name);
             return if prose {
                 Self::Prose
             } else if code {

@@ -18,7 +18,8 @@ impl Mailbox {
 
     /// Returns the number of the next message, with its bytes or the error.
     pub(super) fn next(&mut self) -> Option<(usize, Result<Vec<u8>, String>)> {
-        let (mut message, mut is_after_blank) = (Vec::new(), true);
+        let mut message = Vec::new();
+        let mut is_after_blank = true;
         loop {
             let mut line = Vec::new();
             let limit = MAX_MESSAGE_BYTES as u64;

@@ -94,7 +94,8 @@ impl Report {
             if is_changed {
                 self.tally.same += 1;
                 if Format::current() == Format::Text {
-                    let (name, other) = (Text::prose(&name), Text::prose(&self.tally.stored[place].0));
+                    let name = Text::prose(&name);
+                    let other = Text::prose(&self.tally.stored[place].0);
                     self.progress.suspend(|| note!("{}: has the same content as {}", name, other));
                 }
             } else {
@@ -137,7 +138,8 @@ impl Report {
     /// Prints the summary of an interrupted run.
     pub(super) fn interrupted(&mut self) -> Result<(), CliError> {
         self.sum_up()?;
-        let (sent, total) = (self.sent, self.total.max(self.sent));
+        let sent = self.sent;
+        let total = self.total.max(self.sent);
         Err(CliError::new(format!("interrupted: {sent} of {total} documents were sent"))
             .hint("run the same command again: what is there already stays as it is")
             .exit(Exit::Interrupted))

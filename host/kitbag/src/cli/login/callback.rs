@@ -145,7 +145,8 @@ mod tests {
     async fn waiting(connection_timeout: Duration) -> (SocketAddr, JoinHandle<Outcome>) {
         let callback = Callback { connection_timeout, ..Callback::listen().await.expect("a free port") };
         let address = callback.listener.local_addr().expect("an address");
-        let (state, issuer) = ("s".to_owned(), "https://id.example".to_owned());
+        let state = "s".to_owned();
+        let issuer = "https://id.example".to_owned();
         let expected = ExpectedResponse { state, issuer, names_itself: false };
         (address, tokio::spawn(callback.code(expected)))
     }

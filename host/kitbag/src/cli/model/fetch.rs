@@ -50,7 +50,8 @@ pub(in crate::cli) struct Fetch {
 impl Fetch {
     pub(super) async fn run(self) -> Result<(), CliError> {
         ownership::restrict_new_files();
-        let (data, model) = (&self.data.data, self.name.model());
+        let data = &self.data.data;
+        let model = self.name.model();
         let proxy = self.https_proxy.as_deref().map(Proxy::parse).transpose();
         let egress = EgressSettings {
             proxy: proxy.map_err(|error| CliError::new(error.to_string()))?,

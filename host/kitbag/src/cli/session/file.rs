@@ -47,7 +47,8 @@ impl SessionFile {
         match private_file::is_exposed(&self.path) {
             Ok(false) => {}
             Ok(true) => {
-                let (path, argument) = (self.path.display(), shell_quoted(&self.path));
+                let path = self.path.display();
+                let argument = shell_quoted(&self.path);
                 return Err(CliError::new(format!(
                     "other users of this machine may read your sessions in {path}"
                 ))

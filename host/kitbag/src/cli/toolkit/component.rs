@@ -82,7 +82,8 @@ fn is_source(path: &Path) -> bool {
 }
 
 fn from_file(path: &Path, manifest: Option<PathBuf>) -> Result<Component, CliError> {
-    let (bytes, place) = (read(path)?.into(), path.display().to_string());
+    let bytes = read(path)?.into();
+    let place = path.display().to_string();
     Ok(Component { bytes, manifest, place, origin: Origin::default() })
 }
 

@@ -89,7 +89,8 @@ fn print_list(toolkits: &[Value]) {
             Text::clipped_prose(text(&it["description"]), MAX_DESCRIPTION_CHARS)
         );
         if let Some(from) = it["takenOver"]["from"].as_str() {
-            let (by, at) = (text(&it["owner"]), text(&it["takenOver"]["at"]));
+            let by = text(&it["owner"]);
+            let at = text(&it["takenOver"]["at"]);
             say!("{:<24} taken over by {} from {} {}", "", by, from, at);
         }
     }
@@ -106,7 +107,8 @@ impl Show {
         let usage: Value = fetch(format!("/toolkits/{}/usage", self.id)).await?;
         say!("{}, owned by {}", text(&record["id"]), text(&record["owner"]));
         for line in record["ownership"].as_array().into_iter().flatten() {
-            let (before, by) = (text(&line["ownerBefore"]), text(&line["by"]));
+            let before = text(&line["ownerBefore"]);
+            let by = text(&line["by"]);
             let event = match text(&line["event"]) {
                 "released" => text!("released by {}", by),
                 "kept" => text!("kept by {}", by),

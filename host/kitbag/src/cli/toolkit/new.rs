@@ -249,8 +249,8 @@ mod tests {
     fn without_a_checkout_a_new_toolkit_uses_the_published_sdk() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let version = env!("CARGO_PKG_VERSION");
-        let (rust, ts) =
-            (CrateSource::Version(version.to_owned()), PackageSource::Version(format!("^{version}")));
+        let rust = CrateSource::Version(version.to_owned());
+        let ts = PackageSource::Version(format!("^{version}"));
 
         assert_eq!(Lang::Rust.with_sdk_of(folder.path()), Language::Rust(rust));
         assert_eq!(Lang::Ts.with_sdk_of(folder.path()), Language::TypeScript(ts));

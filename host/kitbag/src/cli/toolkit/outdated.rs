@@ -45,7 +45,8 @@ impl Outdated {
         let egress = registry_egress();
         let asked = stream::iter(tracked).map(|it| ask(&egress, it)).buffered(AT_A_TIME);
         let asked: Vec<Asked> = asked.collect().await;
-        let (mut outdated, mut failures) = (Vec::new(), Vec::new());
+        let mut outdated = Vec::new();
+        let mut failures = Vec::new();
         for Asked { mut tracked, failure } in asked {
             find_deployed(&client, &mut tracked).await;
             if tracked.newer.is_some() || tracked.problem.is_some() {
@@ -138,8 +139,8 @@ fn print(it: &Tracked, hint: Option<&str>) {
     say!("{} {}, from {}@{}", it.id, it.version, it.reference, it.digest);
     if let Some(NewerVersion { reference, digest, state, upload, version }) = &it.newer {
         say!("  newer: {}@{}", reference, digest);
-        let (upload, version) =
-            (upload.as_deref().unwrap_or_default(), version.as_deref().unwrap_or_default());
+        let upload = upload.as_deref().unwrap_or_default();
+        let version = version.as_deref().unwrap_or_default();
         match state {
             NewerState::Waiting => {
                 say!("  {} waits for its review: kitbag toolkit uploads deploy {}", version, upload);

@@ -80,7 +80,8 @@ struct Whom {
 
 impl Whom {
     fn subjects(self) -> Vec<Subject> {
-        let (groups, users) = (self.group.into_iter(), self.user.into_iter());
+        let groups = self.group.into_iter();
+        let users = self.user.into_iter();
         let named = groups.map(Subject::Group).chain(users.map(Subject::User));
         named.chain(self.everyone.then_some(Subject::Everyone)).collect()
     }
@@ -89,7 +90,8 @@ impl Whom {
 impl Share {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let Self { id, whom, tool, rate, quota, each, connection } = self;
-        let (client, subjects) = (connection.open().await?, whom.subjects());
+        let client = connection.open().await?;
+        let subjects = whom.subjects();
         let path = path(&id);
         if !subjects.is_empty() {
             let grants = subjects.iter().flat_map(|subject| {
@@ -164,7 +166,8 @@ fn show(id: &str, listed: &Grants) -> Result<(), CliError> {
 
 /// Formats a grant as a line, such as `group:sales    all tools       60/m, 1000/d`.
 pub(super) fn line(grant: &Grant) -> String {
-    let (subject, limits) = (grant.subject.to_string(), grant.limits.to_string());
+    let subject = grant.subject.to_string();
+    let limits = grant.limits.to_string();
     let tool = grant.tool.as_deref().unwrap_or("all tools");
     format!("{subject:<24} {tool:<24} {limits}").trim_end().to_owned()
 }

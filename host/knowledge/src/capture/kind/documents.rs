@@ -96,7 +96,9 @@ fn first_entry(head: &[u8]) -> Option<&'static str> {
 
 /// Type of a Microsoft Office package (ISO 29500-2), by the names of its parts.
 fn package(head: &[u8]) -> Option<&'static str> {
-    let (mut is_package, mut found, mut at) = (false, None, 0);
+    let mut is_package = false;
+    let mut found = None;
+    let mut at = 0;
     while let Some(entry) = ZipEntry::at(head, at) {
         is_package |= entry.name == b"[Content_Types].xml" || entry.name == b"_rels/.rels";
         is_package |= entry.name.starts_with(b"docProps/");

@@ -15,7 +15,8 @@ async fn raw(head: String, piece: impl Into<Bytes>, pause: Duration) -> (String,
     let serving = tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.expect("a connection");
-            let (head, piece) = (head.clone(), piece.clone());
+            let head = head.clone();
+            let piece = piece.clone();
             tokio::spawn(async move {
                 let _request = stream.read(&mut [0; 4096]).await;
                 let mut sent = stream.write_all(head.as_bytes()).await;
@@ -88,7 +89,8 @@ async fn a_file_that_breaks_off_is_tried_again_and_never_kept_in_part() {
 
 #[tokio::test]
 async fn an_empty_or_a_compressed_file_is_refused() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
 
     let empty = bench.failure(&format!("{}/empty", server.origin())).await;
     let compressed = bench.failure(&format!("{}/gzip", server.origin())).await;
@@ -99,7 +101,8 @@ async fn an_empty_or_a_compressed_file_is_refused() {
 
 #[tokio::test]
 async fn a_status_says_whether_trying_again_may_help() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
 
     for (status, kind) in [
         (404, FailureKind::Permanent),
@@ -121,7 +124,8 @@ async fn a_status_says_whether_trying_again_may_help() {
 
 #[tokio::test]
 async fn no_private_address_is_captured_from_however_it_is_spelled() {
-    let (server, bench) = (server().await, Bench::with(&[], |_| {}).await);
+    let server = server().await;
+    let bench = Bench::with(&[], |_| {}).await;
     let port = server.port();
 
     for host in [
@@ -147,7 +151,8 @@ async fn no_private_address_is_captured_from_however_it_is_spelled() {
 
 #[tokio::test]
 async fn only_ports_that_serve_files_are_captured_from() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
 
     for url in [
         "http://127.0.0.1:25/",
@@ -167,7 +172,8 @@ async fn only_ports_that_serve_files_are_captured_from() {
 #[tokio::test]
 async fn a_redirect_opens_no_door() {
     // The first server is allowed, and the redirect target is not.
-    let (server, bench) = (server().await, Bench::with(&["127.0.0.1/32"], |_| {}).await);
+    let server = server().await;
+    let bench = Bench::with(&["127.0.0.1/32"], |_| {}).await;
     let via = |to: &str| format!("{}/to?{to}", server.origin());
 
     for to in
@@ -185,7 +191,8 @@ async fn a_redirect_opens_no_door() {
 
 #[tokio::test]
 async fn a_loop_of_redirects_ends_after_ten() {
-    let (server, bench) = (server().await, Bench::new().await);
+    let server = server().await;
+    let bench = Bench::new().await;
 
     let failure = bench.failure(&format!("{}/loop", server.origin())).await;
 

@@ -80,7 +80,9 @@ impl Legacy {
 /// Similarity of a text to Russian: mean frequency of its characters beyond ASCII, in thousandths of a
 /// percent.
 fn russian(text: &str) -> i64 {
-    let (mut sum, mut count, mut before) = (0, 0, ' ');
+    let mut sum = 0;
+    let mut count = 0;
+    let mut before = ' ';
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         if !character.is_ascii() {

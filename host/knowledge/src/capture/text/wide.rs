@@ -83,7 +83,8 @@ impl Wide {
         if text.contains(is_never_in_text) {
             return None;
         }
-        let (count, common) = (text.chars().count(), text.chars().filter(|it| is_common(*it)).count());
+        let count = text.chars().count();
+        let common = text.chars().filter(|it| is_common(*it)).count();
         (count >= MIN_CHARS && common * CHARS_PER_COMMON >= count).then_some(common)
     }
 }

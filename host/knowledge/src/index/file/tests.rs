@@ -16,7 +16,8 @@ fn index(count: u16) -> UserIndex {
 }
 
 fn with_chunk(mut index: UserIndex, n: u16) -> UserIndex {
-    let (id, vector) = (i64::from(n) + 1, [f32::from(n), 1.0]);
+    let id = i64::from(n) + 1;
+    let vector = [f32::from(n), 1.0];
     let text = ["wing wing", "flow of wings", "heat", "a cat"][usize::from(n % 4)];
     let chunk = match n % 5 {
         0 => ChunkRow { document: id / 3, ..german(id, "der Garten") },
@@ -282,16 +283,21 @@ fn columns_that_contradict_each_other_are_refused() {
         let file = out.finish().expect("there is room");
         read_columns(columns(&file.into(), 0)?).map(|index| index.len())
     };
-    let (ids, documents) = ([1_i64, 2].map(i64::to_le_bytes), [1_i64, 1].map(i64::to_le_bytes));
-    let (ids, documents) = (ids.as_flattened(), documents.as_flattened());
+    let ids = [1_i64, 2].map(i64::to_le_bytes);
+    let documents = [1_i64, 1].map(i64::to_le_bytes);
+    let ids = ids.as_flattened();
+    let documents = documents.as_flattened();
     let words = [packed(Analyzer::default(), 3); 2];
     let words = words.as_flattened();
     let postings = [posting(0, 1), posting(1, 1)];
     let postings = postings.as_flattened();
-    let (term, two) = (9_u32.to_le_bytes(), 2_u64.to_le_bytes());
+    let term = 9_u32.to_le_bytes();
+    let two = 2_u64.to_le_bytes();
     let none = 0_u64.to_le_bytes();
     // One row of two numbers: 8 sketches; a factor and the number of 1 bits; a scale and two numbers.
-    let (sketches, factors, row) = ([0; 64], [0; 8], [0, 0, 0x80, 0x3f, 1, 0, 2, 0]);
+    let sketches = [0; 64];
+    let factors = [0; 8];
+    let row = [0, 0, 0x80, 0x3f, 1, 0, 2, 0];
 
     let good: [&[u8]; COLUMNS] =
         [ids, documents, words, &[1, 0], postings, &term, &two, &two, &sketches, &factors, &row];

@@ -129,7 +129,8 @@ fn a_folder_that_was_deleted_is_made_again() {
 fn a_file_without_a_name_is_in_no_folder() {
     let (data, files) = scratch(1000);
 
-    let (mut one, two) = (files.scratch().expect("it can be made"), files.scratch().expect("it can be made"));
+    let mut one = files.scratch().expect("it can be made");
+    let two = files.scratch().expect("it can be made");
     one.write_all(b"one").expect("it is ours");
 
     assert_eq!(two.metadata().expect("it is open").len(), 0);

@@ -136,11 +136,15 @@ async fn a_file_that_was_kept_is_not_fetched_again_by_the_next_try() {
     let digest = "d".repeat(64);
     let had = Arc::new(Plain::new(Vec::new()));
     let capture = {
-        let (context, had, folder, digest) =
-            (context.clone(), had.clone(), data.path().to_owned(), digest.clone());
+        let context = context.clone();
+        let had = had.clone();
+        let folder = data.path().to_owned();
+        let digest = digest.clone();
         move |job: CaptureJob| {
             had.lock().expect("no panic").push(job.kept.map(|file| file.digest));
-            let (context, folder, digest) = (context.clone(), folder.clone(), digest.clone());
+            let context = context.clone();
+            let folder = folder.clone();
+            let digest = digest.clone();
             async move {
                 let file = Some(kept(&context, &folder, &digest).await);
                 Err(CaptureFailure { file, ..refusal(FailureKind::Transient) })
@@ -162,10 +166,14 @@ async fn a_file_whose_document_went_while_it_was_captured_goes_as_well() {
         let id = context.ingest("ana", vec![file("Talk", "https://a.example/talk.mp3")]).await.remove(0);
         let digest = "d".repeat(64);
         let capture = {
-            let (context, folder, digest) = (context.clone(), data.path().to_owned(), digest.clone());
+            let context = context.clone();
+            let folder = data.path().to_owned();
+            let digest = digest.clone();
             move |_| {
-                let (context, folder, digest, id) =
-                    (context.clone(), folder.clone(), digest.clone(), id.clone());
+                let context = context.clone();
+                let folder = folder.clone();
+                let digest = digest.clone();
+                let id = id.clone();
                 async move {
                     let file = kept(&context, &folder, &digest).await;
                     context.store.delete("ana", &id).await.expect("it can be removed").expect("it was there");

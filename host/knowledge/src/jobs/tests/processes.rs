@@ -39,7 +39,8 @@ fn chunk(text: &str) -> NewChunk {
 
 /// Indexes documents until none are left. Returns their sequence numbers.
 async fn work(context: Context) -> Vec<i64> {
-    let (mut done, mut last_user) = (Vec::new(), String::new());
+    let mut done = Vec::new();
+    let mut last_user = String::new();
     loop {
         let jobs = context.take(Kind::Index, &last_user, 64).await.expect("the database works");
         let Some(last) = jobs.last() else { return done };
@@ -60,7 +61,8 @@ async fn two_processes_share_all_jobs_and_none_is_done_twice() {
     }
     let other = context.beside().await;
     let (mine, others) = tokio::join!(tokio::spawn(work(context.clone())), tokio::spawn(work(other)));
-    let (mine, others) = (mine.expect("no panic"), others.expect("no panic"));
+    let mine = mine.expect("no panic");
+    let others = others.expect("no panic");
 
     let distinct: HashSet<_> = mine.iter().chain(&others).collect();
     assert_eq!((mine.len() + others.len(), distinct.len()), (2_000, 2_000));
@@ -109,7 +111,8 @@ async fn a_process_takes_jobs_of_another_one_at_once_and_without_hints_after_its
 async fn a_hint_wakes_the_task_of_its_kind_alone() {
     let (context, _data) = context().await;
     let database = context.store.database();
-    let (one, other) = (Wakes::new(Hints::start(database)), Arc::new(Wakes::new(Hints::start(database))));
+    let one = Wakes::new(Hints::start(database));
+    let other = Arc::new(Wakes::new(Hints::start(database)));
     let hearing = other.clone();
     let hearing = tokio::spawn(async move { hearing.hear().await });
     let patience = Duration::from_secs(20);

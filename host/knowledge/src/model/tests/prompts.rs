@@ -72,7 +72,8 @@ async fn prompts_stand_before_queries_and_documents() {
     let (_kept, prompted) = hub.fetch(["wing ", "heat layer "]).await;
     let (_kept, plain) = hub.fetch(["", ""]).await;
 
-    let (as_query, as_document) = (query(&prompted, "cat dog").await, document(&prompted, "cat dog").await);
+    let as_query = query(&prompted, "cat dog").await;
+    let as_document = document(&prompted, "cat dog").await;
 
     assert!(distance(&as_query, &query(&plain, "wing cat dog").await) < SAME);
     assert!(distance(&as_document, &document(&plain, "heat layer cat dog").await) < SAME);

@@ -114,7 +114,8 @@ async fn what_was_removed_is_in_no_file_once_the_server_has_stopped() {
     library.write_file("ana").await;
     library.add("ben", wings()).await;
     library.write_file("ben").await;
-    let (of_ana, of_ben) = (library.file_of("ana"), library.file_of("ben"));
+    let of_ana = library.file_of("ana");
+    let of_ben = library.file_of("ben");
 
     library.knowledge.delete("ana", &id).await.expect("it is there");
     library = library.restarted(None, MEMORY).await;

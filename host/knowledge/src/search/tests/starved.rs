@@ -27,7 +27,8 @@ struct Starved {
 impl Starved {
     /// Polls `asked` until `has` returns true, and no further.
     fn once_it(has: impl Fn() -> bool + Send + 'static, asked: impl Future + Send + 'static) -> Self {
-        let ((go_on, going_on), (stops, stopped)) = (mpsc::channel(), mpsc::channel());
+        let (go_on, going_on) = mpsc::channel();
+        let (stops, stopped) = mpsc::channel();
         let drive = async move {
             let mut asked = pin!(asked);
             while poll!(&mut asked).is_pending() && !has() {
@@ -52,7 +53,8 @@ impl Starved {
 async fn a_guest_that_stops_in_the_middle_of_an_ingest_keeps_nobody_from_writing() {
     let library = Library::without_model().await;
     let of = |user: &str| Origin { user_id: user.to_owned(), source: "user".to_owned() };
-    let (knowledge, ana) = (library.knowledge.clone(), of("ana"));
+    let knowledge = library.knowledge.clone();
+    let ana = of("ana");
     let documents = (0..500).map(|number| note("A", &format!("text {number}"))).collect();
 
     let database = library.database.clone();
@@ -69,7 +71,8 @@ async fn a_guest_that_stops_in_the_middle_of_an_ingest_keeps_nobody_from_writing
 async fn guests_that_stop_in_the_middle_of_reading_keep_nobody_from_reading() {
     let library = Library::without_model().await;
     let [id] = library.add("ana", [note("A", &"a".repeat(1 << 20))]).await;
-    let (knowledge, wanted) = (library.knowledge.clone(), id.clone());
+    let knowledge = library.knowledge.clone();
+    let wanted = id.clone();
 
     let database = library.database.clone();
     let have_readers = move || database.are_readers_taken();
@@ -107,7 +110,8 @@ async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_th
     }
     let done = Arc::new(Mutex::new(Vec::new()));
     let note = |user: &'static str| {
-        let (done, entry) = (done.clone(), &entry);
+        let done = done.clone();
+        let entry = &entry;
         Box::pin(async move {
             search.compute(user, entry, move |_| done.lock().expect("no panic").push(user)).await;
         })

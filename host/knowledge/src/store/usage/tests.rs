@@ -63,7 +63,8 @@ fn artifact(name: char, size: u64) -> Artifact {
 #[tokio::test]
 async fn what_is_counted_is_what_there_is_after_every_change() {
     let (store, _data) = store().await;
-    let (ana, ben) = (origin("ana", "user"), origin("ben", "user"));
+    let ana = origin("ana", "user");
+    let ben = origin("ben", "user");
     let shared = artifact('a', 1000);
 
     store.put(&ana, vec![note("é", "text"), page("Page", "https://a.example/", "long text")]).await;
@@ -108,7 +109,8 @@ async fn nothing_that_a_user_writes_is_stored_for_free() {
     let feed = |key: &str, name: &str, label: &str| {
         Some(NewFeed { key: key.to_owned(), name: name.to_owned(), label: Some(label.to_owned()) })
     };
-    let (url, name) = (format!("https://a.example/{}", "u".repeat(1800)), "é".repeat(500));
+    let url = format!("https://a.example/{}", "u".repeat(1800));
+    let name = "é".repeat(500);
 
     for (what, document, least) in [
         ("url", NewDocument { url: Some(url.clone()), ..plain.clone() }, 2 * url.len()),
@@ -138,7 +140,8 @@ async fn nothing_that_a_user_writes_is_stored_for_free() {
 async fn of_a_batch_beyond_the_quota_nothing_is_stored_and_a_deletion_makes_room() {
     let (store, _data) = store().await;
     let store = store.with_quota(Quota { documents: 2, bytes: 100 + 2 * HASHED });
-    let (ana, ben) = (origin("ana", "user"), origin("ben", "user"));
+    let ana = origin("ana", "user");
+    let ben = origin("ben", "user");
     let first = store.put(&ana, vec![note("A", "text")]).await.remove(0);
 
     let too_many = store.try_put(&ana, vec![note("B", "b"), note("C", "c")]).await;
@@ -185,7 +188,8 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
     let store = store.with_quota(Quota { documents: 10, bytes: 140 });
     let ana = origin("ana", "user");
     let stored = store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await.remove(0);
-    let (job, large) = (store.capture_job().await, DocumentFile::of_document(artifact('a', 100)));
+    let job = store.capture_job().await;
+    let large = DocumentFile::of_document(artifact('a', 100));
 
     let kept = store
         .keep_captured(&job, &large, &Read { text: Some("text".to_owned()), ..Read::default() })

@@ -130,7 +130,8 @@ fn the_language_is_that_of_the_beginning() {
 
 #[test]
 fn a_word_of_a_query_is_dropped_where_it_is_a_stop_word() {
-    let (english, german) = (analyzer(Language::English), analyzer(Language::German));
+    let english = analyzer(Language::English);
+    let german = analyzer(Language::German);
     let words = of_query("die Häuser", [english, german].into_iter().collect());
 
     let of = |analyzer| words.iter().filter_map(|word| word.term(analyzer)).collect::<Vec<_>>();

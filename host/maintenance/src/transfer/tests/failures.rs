@@ -29,7 +29,8 @@ async fn a_copy_that_is_interrupted_leaves_no_row_and_the_next_one_goes_on() {
     let [first, mut second] = [Service::filled().await, Service::elsewhere().await];
     let before = first.database.all_rows().await;
 
-    let (mut interrupted, mut attempts) = (0, 0);
+    let mut interrupted = 0;
+    let mut attempts = 0;
     // Interrupted after each file, and after each table.
     loop {
         attempts += 1;

@@ -59,7 +59,8 @@ async fn is_closed(mut end: TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_connection_is_taken_by_its_key_alone() {
-    let (books, films) = (toolkit(), toolkit());
+    let books = toolkit();
+    let films = toolkit();
     let own = key(&books, "ana", "https://api.example/");
     let fixture = Fixture::new(Limits::default()).await;
     let _end = fixture.put(&own).await;
@@ -86,7 +87,8 @@ async fn a_connection_is_taken_by_its_key_alone() {
 #[tokio::test]
 async fn beyond_a_limit_the_one_that_was_idle_longest_is_closed() {
     let limits = Limits { per_key: 2, per_user: 3, total: 4, ..Limits::default() };
-    let (fixture, toolkit) = (Fixture::new(limits).await, toolkit());
+    let fixture = Fixture::new(limits).await;
+    let toolkit = toolkit();
     let of = |user, uri| key(&toolkit, user, uri);
 
     let first = fixture.put(&of("ana", "https://a.example/")).await;
@@ -112,7 +114,8 @@ async fn beyond_a_limit_the_one_that_was_idle_longest_is_closed() {
 #[tokio::test]
 async fn a_connection_is_closed_when_it_was_idle_for_long() {
     let limits = Limits { idle_timeout: Duration::from_millis(60), ..Limits::default() };
-    let (fixture, key) = (Fixture::new(limits).await, key(&toolkit(), "ana", "https://a.example/"));
+    let fixture = Fixture::new(limits).await;
+    let key = key(&toolkit(), "ana", "https://a.example/");
     let end = fixture.put(&key).await;
 
     assert!(is_closed(end).await);
@@ -123,7 +126,8 @@ async fn a_connection_is_closed_when_it_was_idle_for_long() {
 #[tokio::test]
 async fn an_old_connection_serves_no_further_request() {
     let limits = Limits { max_age: Duration::from_millis(30), ..Limits::default() };
-    let (fixture, key) = (Fixture::new(limits).await, key(&toolkit(), "ana", "https://a.example/"));
+    let fixture = Fixture::new(limits).await;
+    let key = key(&toolkit(), "ana", "https://a.example/");
     let end = fixture.put(&key).await;
 
     sleep(Duration::from_millis(40)).await;
@@ -135,8 +139,8 @@ async fn an_old_connection_serves_no_further_request() {
 #[tokio::test]
 async fn a_connection_that_its_server_closed_or_wrote_to_is_not_taken() {
     for unasked in ["", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"] {
-        let (fixture, key) =
-            (Fixture::new(Limits::default()).await, key(&toolkit(), "ana", "https://a.example/"));
+        let fixture = Fixture::new(Limits::default()).await;
+        let key = key(&toolkit(), "ana", "https://a.example/");
         let mut end = fixture.put(&key).await;
 
         tokio::io::AsyncWriteExt::write_all(&mut end, unasked.as_bytes()).await.unwrap();

@@ -114,7 +114,8 @@ async fn ask(resolver: &TokioResolver, question: Name, within: Duration) -> (Out
 fn interleaved(found: &LookupIp) -> Arc<[IpAddr]> {
     let of_family =
         |is_v6: bool| found.iter().filter(move |it| it.is_ipv6() == is_v6).take(MAX_ADDRESSES_PER_FAMILY);
-    let (mut v6, mut v4) = (of_family(true), of_family(false));
+    let mut v6 = of_family(true);
+    let mut v4 = of_family(false);
     let mut addresses = Vec::new();
     loop {
         let pair = [v6.next(), v4.next()];

@@ -10,7 +10,8 @@ fn asking(server: &TestNameServer, opened: &[&str]) -> Egress {
 
 #[tokio::test]
 async fn toolkits_and_captures_ask_the_name_server_and_the_operator_does_not() {
-    let (upstream, server) = (upstream().await, TestNameServer::start(|_| addresses(&["127.0.0.1"])).await);
+    let upstream = upstream().await;
+    let server = TestNameServer::start(|_| addresses(&["127.0.0.1"])).await;
     let egress = asking(&server, &["127.0.0.1/32"]);
     let uri = |name: &str| format!("http://{name}:{}/", upstream.port());
     let listed = listing(&[format!("listed.example:{}", upstream.port())]);
@@ -113,7 +114,8 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
     let server = TestNameServer::start(|question| {
         if question.name.starts_with("silent") { Reply::Silence } else { addresses(&["127.0.0.1"]) }
     });
-    let (upstream, server) = (upstream().await, server.await);
+    let upstream = upstream().await;
+    let server = server.await;
     let egress = asking(&server, &["127.0.0.1/32"]);
     let lines: Vec<_> = (0..100).map(|number| format!("silent-{number}.example")).collect();
     let good = [format!("good.example:{}", upstream.port())];
@@ -121,7 +123,8 @@ async fn a_user_whose_names_nobody_answers_for_holds_up_nobody_else() {
     let of_ana: Vec<_> = lines
         .iter()
         .map(|name| {
-            let (egress, policy) = (egress.clone(), listing_for("ana", &lines));
+            let egress = egress.clone();
+            let policy = listing_for("ana", &lines);
             let uri = format!("http://{name}/");
             tokio::spawn(async move { fetch(&egress, &uri, &policy).await })
         })

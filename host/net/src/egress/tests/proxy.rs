@@ -23,7 +23,8 @@ async fn names() -> TestNameServer {
 
 #[tokio::test]
 async fn toolkits_and_captures_go_by_the_proxy_to_the_address_that_was_checked() {
-    let (upstream, server) = (upstream().await, names().await);
+    let upstream = upstream().await;
+    let server = names().await;
     let proxy = TestProxy::start(Some(upstream.port())).await;
     let egress = Egress::new(proxied(&proxy, &server, &[]));
     let listed = listing(&["public.example:80".to_owned()]);
@@ -63,7 +64,8 @@ async fn the_proxy_is_never_asked_for_what_the_guard_refuses_or_cannot_check() {
 
 #[tokio::test]
 async fn private_addresses_that_are_allowed_are_connected_to_directly() {
-    let (upstream, server) = (upstream().await, names().await);
+    let upstream = upstream().await;
+    let server = names().await;
     let proxy = TestProxy::start(None).await;
     let egress = Egress::new(proxied(&proxy, &server, &["127.0.0.1/32"]));
     let authority = format!("private.example:{}", upstream.port());
@@ -84,7 +86,8 @@ async fn private_addresses_that_are_allowed_are_connected_to_directly() {
 
 #[tokio::test]
 async fn the_servers_own_requests_may_leave_names_to_the_proxy() {
-    let (upstream, server) = (upstream().await, names().await);
+    let upstream = upstream().await;
+    let server = names().await;
     let proxy = TestProxy::start(Some(upstream.port())).await;
     let egress = Egress::new(proxied(&proxy, &server, &[]));
 

@@ -34,11 +34,13 @@ impl Raw {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}/", listener.local_addr().unwrap());
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let (seen, answer) = (heads.clone(), Arc::new(answer));
+        let seen = heads.clone();
+        let answer = Arc::new(answer);
         let accepting = tokio::spawn(async move {
             let mut open = tokio::task::JoinSet::new();
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (seen, answer) = (seen.clone(), answer.clone());
+                let seen = seen.clone();
+                let answer = answer.clone();
                 open.spawn(async move {
                     while let Some(head) = head(&mut stream).await {
                         let number = {

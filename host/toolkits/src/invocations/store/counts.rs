@@ -81,7 +81,8 @@ impl Store {
 
 /// Adds records to the counts of their toolkits: one row per toolkit and hour, and one per user of a toolkit.
 pub(super) async fn count(transaction: &mut Transaction, records: &[&Record]) -> kitbag_database::Result<()> {
-    let (mut counts, mut users) = (BTreeMap::new(), BTreeMap::new());
+    let mut counts = BTreeMap::new();
+    let mut users = BTreeMap::new();
     for record in records {
         let hour = hour_of(record.started_at);
         let toolkit = record.toolkit.as_str();

@@ -65,7 +65,8 @@ async fn a_period_leaves_out_what_was_before() {
     invocations.record(ago(call("a", "ben", Outcome::Failed), 24 * 28));
     invocations.record(ago(call("b", "cy", Outcome::Succeeded), 24 * 30));
 
-    let (day, month) = (of(&invocations, Period::Day).await, of(&invocations, Period::ThirtyDays).await);
+    let day = of(&invocations, Period::Day).await;
+    let month = of(&invocations, Period::ThirtyDays).await;
 
     assert_eq!((day.toolkits.len(), day.users), (0, 0));
     assert_eq!((figures(&month, "a"), figures(&month, "b")), ((2, 1, 0), (0, 0, 0)));

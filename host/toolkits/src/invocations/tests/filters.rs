@@ -28,7 +28,9 @@ async fn pages_backwards_are_the_whole_log_and_the_last_page_says_so() {
         invocations.record(record("a", "ben", "of ben"));
     }
 
-    let (mut before, mut pages, mut found) = (None, Vec::new(), Vec::new());
+    let mut before = None;
+    let mut pages = Vec::new();
+    let mut found = Vec::new();
     loop {
         let query = Query { before, last: Some(10), ..query("a", "ana") };
         let reading = invocations.read(query.clone(), Scope::Own).await.expect("it can be read");
@@ -104,7 +106,8 @@ async fn what_is_shown_of_a_record_is_what_its_json_says() {
         (Amount::Exact(38_400), Amount::UpTo(100_000))
     );
     for record in &page {
-        let (facts, json) = (record.facts(), serde_json::to_value(record).expect("it is JSON"));
+        let facts = record.facts();
+        let json = serde_json::to_value(record).expect("it is JSON");
         assert_eq!((facts.id, facts.toolkit, facts.tool), (id(&json), "a", "t"));
         assert_eq!(facts.started_at.to_string(), json["startedAt"].as_str().expect("a time"));
     }

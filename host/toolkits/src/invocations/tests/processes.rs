@@ -37,7 +37,8 @@ async fn hearing(folder: &TempDir) -> (Invocations, Listening) {
 /// visible out of the order of ids would be skipped.
 async fn follow(invocations: &Invocations, count: usize) -> Vec<(i64, String)> {
     let mut reading = invocations.read(query("a", "ana"), Scope::Own).await.expect("it can be read");
-    let (mut found, begun) = (Vec::new(), Instant::now());
+    let mut found = Vec::new();
+    let begun = Instant::now();
     while found.len() < count {
         let page = reading.next_page(Scope::Own, i64::MAX).await.expect("it can be read");
         if page.is_empty() {
@@ -91,7 +92,8 @@ async fn a_follower_misses_no_record_of_three_writers() {
 #[ignore = "needs a database server"]
 async fn what_another_process_has_written_is_read_at_once_and_heard_of_within_a_second() {
     let (_database, folder) = server().await;
-    let (one, other) = (process(&folder, KEEP_ALL).await, process(&folder, KEEP_ALL).await);
+    let one = process(&folder, KEEP_ALL).await;
+    let other = process(&folder, KEEP_ALL).await;
     one.record(record("a", "ana", "first"));
     one.flush().await;
     assert_eq!(contents(&read(&other, query("a", "ana"), Scope::Own).await), ["first"]);

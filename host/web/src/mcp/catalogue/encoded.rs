@@ -119,7 +119,9 @@ mod tests {
 
     /// Returns the names on all pages, and the number of pages.
     fn names(encoded: &EncodedLists, list: &WholeList, revision: Revision) -> (Vec<String>, usize) {
-        let (mut names, mut pages, mut next) = (Vec::new(), 0, Some(Cursor::default()));
+        let mut names = Vec::new();
+        let mut pages = 0;
+        let mut next = Some(Cursor::default());
         while let Some(from) = next {
             let page = encoded.page(list, &from, revision);
             let page: Value = serde_json::from_str(page.get()).expect("it is JSON");
@@ -134,15 +136,16 @@ mod tests {
 
     #[test]
     fn a_page_is_encoded_once_and_the_pages_have_every_tool_once() {
-        let (encoded, list) =
-            (EncodedLists::new(), list(&[("a", PAGE_SIZE - 1), ("b", PAGE_SIZE + 1), ("c", 1)]));
+        let encoded = EncodedLists::new();
+        let list = list(&[("a", PAGE_SIZE - 1), ("b", PAGE_SIZE + 1), ("c", 1)]);
 
         for revision in [Revision::Current, Revision::Older] {
             let (mut names, pages) = names(&encoded, &list, revision);
             names.dedup();
             assert_eq!((names.len(), pages), (2 * PAGE_SIZE + 1, 3), "{revision:?}");
         }
-        let (first, inside) = (Cursor::default(), Cursor::after(Section::Others, "a", PAGE_SIZE - 2));
+        let first = Cursor::default();
+        let inside = Cursor::after(Section::Others, "a", PAGE_SIZE - 2);
         let page = encoded.cached_page(&list, &first, Revision::Current).expect("it is cached");
         assert!(Arc::ptr_eq(&page, &encoded.page(&list, &first, Revision::Current)));
         assert!(encoded.cached_page(&list, &inside, Revision::Current).is_none(), "no page begins there");
@@ -199,7 +202,8 @@ mod tests {
 
     #[test]
     fn the_memory_of_encoded_lists_is_bounded() {
-        let (encoded, long) = (EncodedLists::new(), "x".repeat(1 << 20));
+        let encoded = EncodedLists::new();
+        let long = "x".repeat(1 << 20);
 
         for index in 0..40 {
             let list = WholeList(vec![toolkit(&index.to_string(), 1, &long)]);

@@ -60,7 +60,8 @@ impl Searchable {
     /// milliseconds of CPU.
     fn find(&self, query: &str, vector: Option<Vec<f32>>, limit: usize) -> Vec<Arc<Tool>> {
         let probe = vector.map(Probe::new);
-        let (mut candidates, mut tools) = (Vec::new(), Vec::new());
+        let mut candidates = Vec::new();
+        let mut tools = Vec::new();
         for (searched, indexes) in &self.0 {
             let words = searched.words();
             let cosines = probe.as_ref().and_then(|probe| searched.cosines(probe, indexes));

@@ -72,7 +72,8 @@ impl Offers {
     }
 
     pub(in crate::mcp) fn view(&self) -> OffersView {
-        let (mut prompts, mut resources) = (Sha256::new(), Sha256::new());
+        let mut prompts = Sha256::new();
+        let mut resources = Sha256::new();
         // A toolkit without items does not change the digest.
         for ToolkitOffers { prompts: listed, resources: fixed, templates, .. } in
             self.0.iter().map(|it| &**it)
@@ -94,7 +95,9 @@ impl Offers {
         items: impl Fn(&ToolkitOffers) -> &Items<T>,
     ) -> Result<OffersPage<T>, InvalidCursor> {
         let from: Cursor = cursor.map(str::parse).transpose()?.unwrap_or_default();
-        let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
+        let mut page = Vec::new();
+        let mut bytes = 0;
+        let mut last = None;
         for offers in &self.0 {
             let before = from.listed_of(Section::default(), &offers.toolkit);
             for (index, (item, size)) in items(offers).items.iter().enumerate().skip(before) {
@@ -187,7 +190,9 @@ mod tests {
         let third = "x".repeat(PAGE_BYTES / 3);
         let offers = Offers(vec![toolkit("a", 3, &third), toolkit("b", 0, ""), toolkit("c", 2, &third)]);
 
-        let (mut names, mut pages, mut cursor) = (Vec::new(), 0, None);
+        let mut names = Vec::new();
+        let mut pages = 0;
+        let mut cursor = None;
         loop {
             let ((page, _), next) = offers.prompts(cursor.as_deref()).expect("its own cursor");
             names.extend(page.into_iter().map(|prompt| prompt.name));

@@ -44,7 +44,9 @@ enum Progress {
 
 impl SearchedTools {
     pub(super) fn new(toolkit: &str, tools: Vec<Arc<Tool>>) -> Self {
-        let (words, vectors, progress) = (OnceLock::new(), OnceLock::new(), Mutex::new(Progress::NotWanted));
+        let words = OnceLock::new();
+        let vectors = OnceLock::new();
+        let progress = Mutex::new(Progress::NotWanted);
         Self { toolkit: toolkit.to_owned(), tools, words, vectors, progress }
     }
 

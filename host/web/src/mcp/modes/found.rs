@@ -13,7 +13,8 @@ const MAX_FIRST_BYTES: usize = 256 << 10;
 /// Answer to a search as JSON: the best tools, up to a size limit. A schema that does not fit is omitted; if
 /// `describe_tools` provides types, all schemas are.
 pub(in crate::mcp) fn answer(found: &[Arc<Tool>], has_types: bool) -> String {
-    let (mut tools, mut room) = (Vec::new(), MAX_ANSWER_BYTES);
+    let mut tools = Vec::new();
+    let mut room = MAX_ANSWER_BYTES;
     for (index, tool) in found.iter().enumerate() {
         let whole = json!({
             "name": tool.name,

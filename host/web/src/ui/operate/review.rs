@@ -100,7 +100,8 @@ pub(in crate::ui) async fn discard(
 
 /// Returns the live version in a form; `None` if it is empty.
 fn reviewed_live(form: &Form) -> Option<LiveVersion> {
-    let (version, digest) = (form.get("live-version").to_owned(), form.get("live-digest").to_owned());
+    let version = form.get("live-version").to_owned();
+    let digest = form.get("live-digest").to_owned();
     if version.is_empty() { None } else { Some(LiveVersion { version, digest }) }
 }
 

@@ -61,7 +61,9 @@ impl CallChart {
     pub(super) fn of(intervals: &[Figures], labels: &[String]) -> Self {
         let peak = intervals.iter().map(|it| it.calls).max().unwrap_or_default();
         let top = round_up(peak);
-        let (mut succeeded, mut failed, mut refused) = (String::new(), String::new(), String::new());
+        let mut succeeded = String::new();
+        let mut failed = String::new();
+        let mut refused = String::new();
         for (nth, it) in intervals.iter().enumerate() {
             let parts = [
                 (&mut failed, it.failures.saturating_sub(it.refused)),
@@ -104,7 +106,8 @@ impl CallChart {
 
 impl LatencyChart {
     pub(super) fn of(intervals: &[Figures], labels: &[String]) -> Self {
-        let (mut p50, mut p95) = (String::new(), String::new());
+        let mut p50 = String::new();
+        let mut p95 = String::new();
         for (nth, it) in intervals.iter().enumerate() {
             for (path, latency) in [(&mut p95, it.p95), (&mut p50, it.p50)] {
                 bar(path, nth, 0, latency.map_or(0, end_of_range));

@@ -58,7 +58,8 @@ pub(in crate::ui) async fn connect(
     match toolkit.begin_connecting(&redirect_uri(&shared.base_url, &id)).await {
         Ok(url) => {
             let frame = Some(frame.at(Section::Directory));
-            let (toolkit, host) = (&*toolkit.definition().name, url.host_str().unwrap_or_default());
+            let toolkit = &*toolkit.definition().name;
+            let host = url.host_str().unwrap_or_default();
             Ok(frame::page(StatusCode::OK, &ToProvider { frame, toolkit, host, url: url.as_str() }))
         }
         Err(AccessError::Account(why)) => {

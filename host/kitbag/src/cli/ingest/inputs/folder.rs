@@ -83,7 +83,8 @@ impl Folder {
         for pattern in rules.exclude {
             exclude.add(&format!("!{pattern}")).map_err(invalid)?;
         }
-        let (left_out, takes_ignored) = (left_out.clone(), rules.takes_ignored);
+        let left_out = left_out.clone();
+        let takes_ignored = rules.takes_ignored;
         let walk = WalkBuilder::new(root)
             .standard_filters(false)
             .hidden(true)

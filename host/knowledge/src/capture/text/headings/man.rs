@@ -16,7 +16,8 @@ pub(super) fn title(text: &str) -> Option<String> {
         let mut rest = || words.by_ref().collect::<Vec<_>>().join(" ");
         match request.as_str() {
             ".TH" | ".Dt" if page.heading.is_none() => {
-                let (name, section) = (words.next()?, words.next());
+                let name = words.next()?;
+                let section = words.next();
                 page.heading = Some((name, section.unwrap_or_default()));
             }
             ".SH" | ".Sh" if is_name => break,

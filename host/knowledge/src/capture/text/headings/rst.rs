@@ -30,7 +30,9 @@ pub(super) fn title(text: &str) -> Option<String> {
 fn heading<'t>(lines: &[&'t str], at: usize) -> Option<Heading<'t>> {
     let follows_blank = at == 0 || lines[at - 1].is_empty() || lines[at - 1].starts_with(".. ");
     let line = |at: usize| lines.get(at).copied().unwrap_or_default();
-    let (first, second, third) = (line(at), line(at + 1), line(at + 2));
+    let first = line(at);
+    let second = line(at + 1);
+    let third = line(at + 2);
     if !follows_blank || first.is_empty() {
         return None;
     }

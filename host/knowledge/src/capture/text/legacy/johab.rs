@@ -25,7 +25,8 @@ const FIRST_VOWEL: u32 = 0x314F;
 /// Whether a text is Korean in this encoding: nearly all characters beyond ASCII are syllables in use. Texts
 /// in other encodings have hardly any.
 pub(super) fn is_korean(bytes: &[u8]) -> bool {
-    let (mut characters, mut syllables) = (0, 0);
+    let mut characters = 0;
+    let mut syllables = 0;
     let mut rest = bytes;
     while let Some((first, after)) = rest.split_first() {
         rest = after;
@@ -42,7 +43,8 @@ pub(super) fn is_korean(bytes: &[u8]) -> bool {
 
 /// Decodes a text; invalid sequences become U+FFFD.
 pub(super) fn decode(bytes: &[u8]) -> String {
-    let (mut text, mut rest) = (String::with_capacity(bytes.len()), bytes);
+    let mut text = String::with_capacity(bytes.len());
+    let mut rest = bytes;
     while let Some((first, after)) = rest.split_first() {
         rest = after;
         if first.is_ascii() {

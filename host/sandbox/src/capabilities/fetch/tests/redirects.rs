@@ -166,7 +166,8 @@ async fn read_until(stream: &mut TcpStream, text: &str) -> bool {
 async fn a_redirect_leads_nowhere_that_a_request_may_not_go() {
     let (server, mut guest) = upstream().await;
     let elsewhere = TestServer::start(redirecting).await;
-    let (port, other) = (server.port(), elsewhere.port());
+    let port = server.port();
+    let other = elsewhere.port();
 
     for (location, expected) in [
         (format!("http://127.0.0.1:{other}/"), "HttpRequestDenied"),

@@ -129,7 +129,8 @@ async fn a_redirect_away_from_the_api_does_not_carry_the_token() {
 async fn no_other_host_can_send_a_signed_in_request_by_a_redirect() {
     let server = api().await;
     let mut guest = signing_in(&server).call();
-    let (api, elsewhere) = (server.origin(), format!("http://localhost:{}", server.port()));
+    let api = server.origin();
+    let elsewhere = format!("http://localhost:{}", server.port());
 
     for (status, way) in [
         (302, format!("{elsewhere}/redirect/302?{api}/api")),
@@ -159,7 +160,8 @@ async fn the_api_may_redirect_a_signed_in_request_to_itself() {
 async fn a_refused_token_is_replaced_once_and_the_request_repeated() {
     for status in [401, 403] {
         let server = api_refusing(status).await;
-        let (toolkit, services) = (signing_in(&server), services());
+        let toolkit = signing_in(&server);
+        let services = services();
         toolkit.call_with(&services).get(&format!("{}/api", server.origin())).await.unwrap();
         invalidate_token(&server).await;
         let mut guest = toolkit.call_with(&services);
@@ -208,7 +210,8 @@ async fn one_request_replaces_its_token_once_over_all_its_hops() {
 #[tokio::test]
 async fn concurrent_refusals_of_one_token_share_one_replacement() {
     let server = api().await;
-    let (toolkit, services) = (signing_in(&server), services());
+    let toolkit = signing_in(&server);
+    let services = services();
     let uri = format!("{}/api", server.origin());
     let mut guest = toolkit.call_with(&services);
     guest.get(&uri).await.unwrap();
@@ -224,7 +227,8 @@ async fn concurrent_refusals_of_one_token_share_one_replacement() {
 #[tokio::test]
 async fn a_request_that_cannot_be_repeated_gets_its_refusal_and_the_next_one_another_token() {
     let server = api().await;
-    let (toolkit, services) = (signing_in(&server), services());
+    let toolkit = signing_in(&server);
+    let services = services();
     let uri = format!("{}/api", server.origin());
     toolkit.call_with(&services).get(&uri).await.unwrap();
     invalidate_token(&server).await;
