@@ -275,7 +275,7 @@ async fn a_service_that_is_down_leaves_search_by_words() {
     let library = Library::without_model().await;
     library.add("ana", [note("Wings", "wing")]).await;
     let remote = Embedder::remote(Egress::new(EgressSettings::default()), endpoint);
-    let search = Search::new(library.knowledge.0.store.clone(), Some(remote), None, MEMORY, None);
+    let search = Search::new(library.knowledge.0.store.clone(), Some(remote), MEMORY, None);
 
     let found = search.search("ana", &query("wing")).await.expect("words are there");
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::index::UserIndex;
 use crate::index::file::write;
-use crate::store::{Models, Revision};
+use crate::store::Revision;
 
 fn scratch(max_total: u64) -> (tempfile::TempDir, Files) {
     let data = tempfile::tempdir().expect("a scratch directory");
@@ -99,11 +99,8 @@ fn what_is_not_kept_goes_with_everything_that_does_not_belong_there() {
 #[test]
 fn headers_are_those_of_files_of_users() {
     let (_data, files) = scratch(1 << 20);
-    let header = Header {
-        user_id: "ana".to_owned(),
-        models: Models::default(),
-        revision: Revision { revision: 1, removals: 0 },
-    };
+    let header =
+        Header { user_id: "ana".to_owned(), model: None, revision: Revision { revision: 1, removals: 0 } };
     assert_eq!(files.history().expect("it can be read"), None);
     files.set_history("one").expect("it is ours");
     files.put("ana", &write(&header, &UserIndex::default(), Vec::new()).expect("the header is short"));
