@@ -168,9 +168,9 @@ impl Endpoint {
         self.rate.admit(user.id())?;
         media::check(request.headers())?;
         let (Parts { uri, headers, .. }, body) = request.into_parts();
+        let chosen = selection(&user, uri.query()).await?;
         // Reserved during the call, as long as its arguments are in memory.
         let (message, _parsed) = self.read(&share, body).await?;
-        let chosen = selection(&user, uri.query()).await?;
         match message {
             Message::Request(request) => {
                 let client = Client::of(&headers, &request)
