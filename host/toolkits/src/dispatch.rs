@@ -162,8 +162,7 @@ impl Dispatch {
             return Ok((Reply::Failure(refusal), Outcome::NeedsConsent.into()));
         }
         let prepared = timeout(READY_TIMEOUT, tool.prepare());
-        let (prepared, secrets) =
-            tokio::join!(prepared, self.services.vault.for_call(&caller.user_id, &tool.toolkit().id));
+        let (prepared, secrets) = tokio::join!(prepared, self.services.vault.for_call(user, id));
         let Ok(prepared) = prepared else {
             return Ok((Reply::Failure(Failure::not_ready()), Outcome::Busy.into()));
         };
@@ -190,12 +189,9 @@ impl Dispatch {
             }
         };
         drop(step);
-        let counted = self.services.toolkits.limited_calls.count(&tool.toolkit().id, &limits).await;
+        let counted = self.services.toolkits.limited_calls.count(id, &limits).await;
         if let Err(over) = counted.map_err(|cause| unavailable(tool.toolkit(), &cause))? {
-            return Ok((
-                Reply::Failure(Failure::over_limit(&tool.toolkit().id, &over)),
-                Outcome::OverLimit.into(),
-            ));
+            return Ok((Reply::Failure(Failure::over_limit(id, &over)), Outcome::OverLimit.into()));
         }
         let config = self.config(tool.toolkit(), caller).await?;
         let invocation = |target, arguments| Invocation {
