@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli_output::assert_json;
-use crate::harness::{CommandOutput, Provider, kitbag, run};
+use crate::harness::{CommandOutput, Provider, Visitor, kitbag, run};
 
 const SERVER: &str = "https://kb.example";
 const CLIENTS: [&str; 6] = ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini"];
@@ -278,7 +278,8 @@ async fn where_the_provider_registers_no_client_the_server_says_whom_they_sign_i
     assert!(shown.contains("--oauth-client-id shared-client"), "{shown}");
     assert!(named.contains("--oauth-client-id mine") && !named.contains("shared-client"), "{named}");
     assert!(home.read(".codex/config.toml").contains("oauth.client_id = \"shared-client\""));
-    let token = provider.sign("at+jwt", &provider.access_claims(&kitbag, "ana"));
-    let page = kitbag.with_token(&token).get("/ui/connect").await.assert_status(200);
+    let session = provider.sign("JWT", &provider.session_claims(&kitbag, "ana"));
+    let visitor = Visitor::with_cookies(&kitbag, &format!("__session={session}"));
+    let page = visitor.get("/ui/connect").await.assert_status(200);
     assert!(page.text().contains("--client-id shared-client --callback-port 8765"), "{}", page.text());
 }

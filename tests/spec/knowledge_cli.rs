@@ -124,7 +124,7 @@ async fn a_folder_goes_on_after_a_bad_file_and_says_so_at_the_end() {
 
     ran.assert_failed("2 documents went wrong");
     ran.assert_failed("empty.md: is empty");
-    ran.assert_failed("front.md: text: is required");
+    ran.assert_failed("front.md: has no text");
     assert_eq!(ran.stdout, "2 documents: 2 new, 0 updated, 0 unchanged.\n");
     let listed = command(server.data(), &["documents", "list", "--json"]).await.succeeded();
     let listed: Value = serde_json::from_str(&listed).expect("JSON");

@@ -5,6 +5,7 @@ mod alternatives;
 
 use serde_json::{Map, Value, json};
 
+pub use self::alternatives::as_one_object;
 use crate::{Problem, Problems, ToolDefinition, ToolkitDefinition};
 
 /// Maximum length of a tool's name in model APIs.
@@ -37,15 +38,6 @@ const NAMED_SCHEMAS: [&str; 5] =
 pub fn portable(mut schema: Value) -> Value {
     make_portable(&mut schema);
     schema
-}
-
-/// Returns the schema of a tool's arguments as clients list it: [`portable`], and one object at its root.
-#[must_use]
-pub fn listed_arguments(schema: Value) -> Map<String, Value> {
-    match portable(schema) {
-        Value::Object(schema) => alternatives::as_one_object(schema),
-        _ => Map::new(),
-    }
 }
 
 fn make_portable(schema: &mut Value) {

@@ -155,7 +155,11 @@ fn answer_to(request: Request) -> String {
         Request::Permits { opened, address } => Answer::Plain(address::permits(&opened, address).into()),
         Request::Listed { schema } => Answer::Plain(json!({ "schema": portability::portable(schema) })),
         Request::ListedArguments { schema } => {
-            Answer::Plain(json!({ "schema": portability::listed_arguments(schema) }))
+            let schema = match portability::portable(schema) {
+                Value::Object(schema) => portability::as_one_object(schema).into(),
+                schema => schema,
+            };
+            Answer::Plain(json!({ "schema": schema }))
         }
         Request::Limits => Answer::Plain(json!({
             "callTime": milliseconds(limits::DEFAULT_CALL_TIME),

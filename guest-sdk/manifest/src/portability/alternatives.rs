@@ -18,7 +18,8 @@ const REFUSED_AT_ROOT: [&str; 2] = ["enum", "not"];
 
 /// Replaces combinations at the root by the properties of all that they combine. Returns other schemas
 /// unchanged.
-pub(super) fn as_one_object(mut schema: Map<String, Value>) -> Map<String, Value> {
+#[must_use]
+pub fn as_one_object(mut schema: Map<String, Value>) -> Map<String, Value> {
     if !["allOf", "anyOf", "oneOf"].iter().any(|keyword| schema.contains_key(*keyword)) {
         return schema;
     }

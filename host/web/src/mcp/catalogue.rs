@@ -18,7 +18,7 @@ use kitbag_access::values::toolkits::listed_name;
 use kitbag_access::{Access, User, VisibleToolkit};
 use kitbag_base::sha256::{Digest, Sha256};
 use kitbag_base::turns::Turns;
-use kitbag_manifest::portability::{listed_arguments, portable};
+use kitbag_manifest::portability::portable;
 use kitbag_manifest::{ToolDefinition, ToolkitDefinition};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::{Deserialize, Serialize};
@@ -299,7 +299,7 @@ impl ListedTool {
 
 /// Converts a tool to its form in MCP, under the given name.
 fn listed(name: String, declared: &ToolDefinition) -> Tool {
-    let schema = Arc::new(listed_arguments(declared.input_schema.clone()));
+    let schema = Arc::new(listed_schema(&declared.input_schema));
     let mut tool = Tool::new(name, declared.description.clone(), schema);
     tool.title.clone_from(&declared.title);
     tool.output_schema = declared.output_schema.as_ref().map(|schema| Arc::new(listed_schema(schema)));

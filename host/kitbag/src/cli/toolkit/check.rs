@@ -79,9 +79,9 @@ fn ask_about_reads(definition: &ToolkitDefinition) {
     let reads: Vec<_> = reads.map(|tool| tool.name.as_str()).collect();
     if !definition.egress.is_empty() && !reads.is_empty() {
         say!(
-            "\nClients are told that these only read, and need not ask their user: {}.\nOne that changes something \
-             at a host (POST, PUT, DELETE) has to declare `mutating`.",
-            Text::clipped_prose(&reads.join(", "), MAX_DESCRIPTION_CHARS)
+            "\nClients are told that these only read, and need not ask their user:\n  {}\nOne that changes something \
+             at a host (POST, PUT, DELETE) declares `mutating`.",
+            described(&reads.join(", "), 2)
         );
     }
 }

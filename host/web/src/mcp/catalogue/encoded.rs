@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use kitbag_manifest::portability::as_one_object;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use rmcp::model::ListToolsResult;
+use rmcp::model::{JsonObject, ListToolsResult};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::super::answer;
@@ -79,8 +80,14 @@ fn encode(list: &WholeList, revision: Revision) -> EncodedPages {
     EncodedPages(pages.into())
 }
 
-/// Encodes a page as the `result` of a response.
-fn result(page: Page, revision: Revision) -> Arc<RawValue> {
+/// Encodes a page as the `result` of a response. In the older revisions, arguments are one object at the root
+/// of their schema: the current one allows combinations there, and clients of the others drop such a tool.
+fn result(mut page: Page, revision: Revision) -> Arc<RawValue> {
+    if revision == Revision::Older {
+        for tool in &mut page.tools {
+            tool.input_schema = Arc::new(as_one_object(JsonObject::clone(&tool.input_schema)));
+        }
+    }
     let result = answer::completed(ListToolsResult::from(page).into(), revision);
     to_raw_value(&result).expect("tools always serialise").into()
 }
