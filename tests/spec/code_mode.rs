@@ -376,7 +376,7 @@ async fn a_server_without_the_component_says_so() {
 
     kitbag.deploy(guests::HINTS).await;
 
-    let listed = kitbag.as_user("ana").at(CODE_MODE).tools().await;
+    let listed = kitbag.as_user("ana").at(CODE_MODE).all_tools().await;
     let refused = kitbag.as_user("ana").at(CODE_MODE).run_code("return 1").await;
 
     let has = |name: &str| listed.iter().any(|tool| tool["name"] == name);
