@@ -230,8 +230,10 @@ mod tests {
 
             prop_assert!(allows(&egress, &granted));
             // A bare host is an entry for the default port of each scheme.
-            let is_default = |url: &Url| url.port().is_none();
-            let is_same_port = port(&granted) == port(&other) || is_default(&granted) && is_default(&other);
+            let is_same_port = match granted.port() {
+                None => other.port().is_none(),
+                granted => granted == port(&other),
+            };
             prop_assert_eq!(allows(&egress, &other), host(&granted) == host(&other) && is_same_port);
         }
     }

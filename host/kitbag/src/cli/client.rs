@@ -365,6 +365,8 @@ pub(super) fn unusable(why: Unusable) -> CliError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::sync::Arc;
 
     use serde_json::Value;
@@ -396,7 +398,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_expired_token_of_the_local_server_is_renewed_once() {
-        let data = tempfile::tempdir().expect("a scratch directory");
+        let private = Permissions::from_mode(0o700);
+        let data = tempfile::Builder::new().permissions(private).tempdir().expect("a scratch directory");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let server: Url =
             format!("http://{}", listener.local_addr().expect("an address")).parse().expect("a URL");
