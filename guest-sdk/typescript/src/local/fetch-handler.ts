@@ -129,16 +129,14 @@ function toolResult(result: DispatchResult): object {
 /** Throws an `RpcError` unless the `Mcp-Method` and `Mcp-Name` headers match the body. */
 function checkHeaders(headers: Headers, method: string, params: Params): void {
   const header = headers.get("mcp-method");
-  if (header === null) throw new RpcError(-32020, "missing required Mcp-Method header", 400);
+  if (header === null) throw new RpcError(-32020, "the header Mcp-Method is missing", 400);
   if (header !== method) {
-    throw new RpcError(-32020, `Mcp-Method header \`${header}\` does not match body value \`${method}\``, 400);
+    throw new RpcError(-32020, `the header Mcp-Method names another method than the message, ${JSON.stringify(method)}`, 400);
   }
   if (!["tools/call", "prompts/get", "resources/read"].includes(method)) return;
   const expected = method === "resources/read" ? params.uri : params.name;
-  const name = headers.get("mcp-name");
-  if (name === null) throw new RpcError(-32020, "missing required Mcp-Name header", 400);
-  if (name !== expected) {
-    throw new RpcError(-32020, `Mcp-Name header \`${name}\` does not match body value \`${String(expected)}\``, 400);
+  if (headers.get("mcp-name") !== expected) {
+    throw new RpcError(-32020, `the header mcp-name must be there once, and say ${JSON.stringify(expected)} as the message does`, 400);
   }
 }
 
