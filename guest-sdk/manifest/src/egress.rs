@@ -92,7 +92,7 @@ pub fn is_api_host(api_host: &str, url: &Url) -> bool {
 }
 
 /// Returns whether a URL contains a user name or a password.
-#[cfg(feature = "url")]
+#[cfg(feature = "rules")]
 pub(crate) fn has_user_information(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }

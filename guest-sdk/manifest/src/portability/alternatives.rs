@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 const MAX_ALTERNATIVES: usize = 64;
 /// Maximum nesting of combinations and references.
 const MAX_DEPTH: usize = 8;
+/// Maximum number of required properties that are considered.
+const MAX_REQUIRED: usize = 256;
 /// Maximum bytes of the sentence about what belongs together.
 const MAX_SENTENCE_BYTES: usize = 2000;
 /// Keywords that model APIs refuse at the root, besides combinations.
@@ -24,18 +26,20 @@ pub fn as_one_object(mut schema: Map<String, Value>) -> Map<String, Value> {
         return schema;
     }
     let merged = Merge { root: &schema, left: MAX_ALTERNATIVES }.object(&schema, MAX_DEPTH);
-    for keyword in ["allOf", "anyOf", "oneOf"].iter().chain(&REFUSED_AT_ROOT) {
+    let properties = merged.properties();
+    let sentence = merged.sentence();
+    let required: Vec<Value> = merged.required.iter().map(|name| (*name).into()).collect();
+    for keyword in
+        ["allOf", "anyOf", "oneOf", "required", "unevaluatedProperties"].iter().chain(&REFUSED_AT_ROOT)
+    {
         schema.remove(*keyword);
     }
     schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), merged.properties());
-    if merged.required.is_empty() {
-        schema.remove("required");
-    } else {
-        schema.insert("required".to_owned(), merged.required.clone().into());
+    schema.insert("properties".to_owned(), properties);
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
     }
-    schema.remove("unevaluatedProperties");
-    if let Some(sentence) = merged.sentence() {
+    if let Some(sentence) = sentence {
         let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let separator = if description.is_empty() { "" } else { " " };
         schema.insert("description".to_owned(), format!("{description}{separator}{sentence}").into());
@@ -45,13 +49,13 @@ pub fn as_one_object(mut schema: Map<String, Value>) -> Map<String, Value> {
 
 /// Properties of a schema and of those that it combines.
 #[derive(Default)]
-struct Object {
+struct Object<'a> {
     /// Distinct schemas of each property.
-    properties: BTreeMap<String, Vec<Value>>,
+    properties: BTreeMap<&'a str, Vec<&'a Value>>,
     /// Properties without which no value is valid.
-    required: Vec<String>,
+    required: Vec<&'a str>,
     /// For each choice, the properties that each of its alternatives needs.
-    choices: Vec<Vec<Vec<String>>>,
+    choices: Vec<Vec<Vec<&'a str>>>,
 }
 
 struct Merge<'a> {
@@ -60,66 +64,66 @@ struct Merge<'a> {
     left: usize,
 }
 
-impl Merge<'_> {
-    fn object(&mut self, schema: &Map<String, Value>, depth: usize) -> Object {
-        let mut object = Object { required: strings(schema.get("required")), ..Object::default() };
+impl<'a> Merge<'a> {
+    fn object(&mut self, schema: &'a Map<String, Value>, depth: usize) -> Object<'a> {
+        let mut object = Object { required: names(schema.get("required")), ..Object::default() };
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, property) in properties.into_iter().flatten() {
             object.add(name, property);
         }
         let Some(depth) = depth.checked_sub(1) else { return object };
         if let Some(target) = self.target(schema.get("$ref")) {
-            let target = self.object(&target, depth);
+            let target = self.object(target, depth);
             object.also(target);
         }
         for part in self.parts(schema, "allOf") {
-            let part = self.object(&part, depth);
+            let part = self.object(part, depth);
             object.also(part);
         }
         for keyword in ["anyOf", "oneOf"] {
-            let alternatives: Vec<_> =
-                self.parts(schema, keyword).iter().map(|part| self.object(part, depth)).collect();
+            let parts = self.parts(schema, keyword).into_iter();
+            let alternatives = parts.map(|part| self.object(part, depth)).collect();
             object.one_of(alternatives);
         }
         object
     }
 
-    fn parts(&mut self, schema: &Map<String, Value>, keyword: &str) -> Vec<Map<String, Value>> {
+    fn parts(&mut self, schema: &'a Map<String, Value>, keyword: &str) -> Vec<&'a Map<String, Value>> {
         let list = schema.get(keyword).and_then(Value::as_array);
         let objects = list.into_iter().flatten().filter_map(Value::as_object);
-        let parts: Vec<_> = objects.take(self.left).cloned().collect();
+        let parts: Vec<_> = objects.take(self.left).collect();
         self.left -= parts.len();
         parts
     }
 
     /// Returns the definition that a reference within the document names.
-    fn target(&mut self, reference: Option<&Value>) -> Option<Map<String, Value>> {
+    fn target(&mut self, reference: Option<&Value>) -> Option<&'a Map<String, Value>> {
         let path = reference?.as_str()?.strip_prefix('#')?;
         self.left = self.left.checked_sub(1)?;
         let (first, rest) = path.strip_prefix('/')?.split_once('/')?;
-        self.root.get(first)?.pointer(&format!("/{rest}"))?.as_object().cloned()
+        self.root.get(first)?.pointer(&format!("/{rest}"))?.as_object()
     }
 }
 
-impl Object {
-    fn add(&mut self, name: &str, property: &Value) {
-        let known = self.properties.entry(name.to_owned()).or_default();
-        if !known.contains(property) {
-            known.push(property.clone());
+impl<'a> Object<'a> {
+    fn add(&mut self, name: &'a str, property: &'a Value) {
+        let known = self.properties.entry(name).or_default();
+        if !known.contains(&property) {
+            known.push(property);
         }
     }
 
-    fn add_all(&mut self, properties: BTreeMap<String, Vec<Value>>) {
+    fn add_all(&mut self, properties: BTreeMap<&'a str, Vec<&'a Value>>) {
         for (name, schemas) in properties {
             for schema in schemas {
-                self.add(&name, &schema);
+                self.add(name, schema);
             }
         }
     }
 
-    fn require(&mut self, names: Vec<String>) {
+    fn require(&mut self, names: Vec<&'a str>) {
         for name in names {
-            if !self.required.contains(&name) {
+            if self.required.len() < MAX_REQUIRED && !self.required.contains(&name) {
                 self.required.push(name);
             }
         }
@@ -135,10 +139,10 @@ impl Object {
     /// Adds schemas of which one applies.
     fn one_of(&mut self, alternatives: Vec<Self>) {
         let Some(first) = alternatives.first() else { return };
-        let is_always = |name: &&String| alternatives.iter().all(|it| it.required.contains(name));
-        let always: Vec<_> = first.required.iter().filter(is_always).cloned().collect();
-        let needs = |it: &Self| it.required.iter().filter(|name| !always.contains(name)).cloned().collect();
-        let choice: Vec<Vec<String>> = alternatives.iter().map(needs).collect();
+        let is_always = |name: &&&str| alternatives.iter().all(|it| it.required.contains(name));
+        let always: Vec<_> = first.required.iter().filter(is_always).copied().collect();
+        let needs = |it: &Self| it.required.iter().filter(|name| !always.contains(name)).copied().collect();
+        let choice: Vec<Vec<&str>> = alternatives.iter().map(needs).collect();
         if choice.iter().any(|needed| !needed.is_empty()) {
             self.choices.push(choice);
         }
@@ -152,8 +156,8 @@ impl Object {
     /// The listed `properties`: where schemas differ, either may apply.
     fn properties(&self) -> Value {
         let listed = self.properties.iter().map(|(name, schemas)| match schemas.as_slice() {
-            [schema] => (name.clone(), schema.clone()),
-            schemas => (name.clone(), json!({ "anyOf": schemas })),
+            [schema] => ((*name).to_owned(), (*schema).clone()),
+            schemas => ((*name).to_owned(), json!({ "anyOf": schemas })),
         });
         Value::Object(listed.collect())
     }
@@ -169,21 +173,21 @@ impl Object {
                     },
                 )
                 .collect();
-            let _ = write!(
-                text,
-                "{}Needs {}.",
-                if text.is_empty() { "" } else { " " },
-                alternatives.join(", or ")
-            );
+            let separator = if text.is_empty() { "" } else { " " };
+            let _ = write!(text, "{separator}Needs {}.", alternatives.join(", or "));
+            if text.len() > MAX_SENTENCE_BYTES {
+                break;
+            }
         }
         text.truncate(text.floor_char_boundary(MAX_SENTENCE_BYTES));
         (!text.is_empty()).then_some(text)
     }
 }
 
-fn strings(list: Option<&Value>) -> Vec<String> {
+/// Names in `required`, of which the first are enough: the listed schema may accept more.
+fn names(list: Option<&Value>) -> Vec<&str> {
     let list = list.and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    list.into_iter().flatten().filter_map(Value::as_str).take(MAX_REQUIRED).collect()
 }
 
 #[cfg(test)]
@@ -275,6 +279,10 @@ mod tests {
         assert_eq!(nested["properties"], json!({}));
         assert_eq!(circular["properties"], json!({ "a": {} }));
         assert!(wide["description"].as_str().expect("a text").len() <= MAX_SENTENCE_BYTES);
+        let names: Vec<_> = (0..100_000).map(|index| format!("p{index}")).collect();
+        let demanding =
+            listed(&json!({ "required": names, "anyOf": [{ "required": names }, { "required": names }] }));
+        assert_eq!(demanding["required"].as_array().map(Vec::len), Some(MAX_REQUIRED));
     }
 
     #[test]
