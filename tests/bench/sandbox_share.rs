@@ -80,6 +80,7 @@ pub(crate) async fn load(
 
 pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
     Invocation {
+        readable: Arc::default(),
         target: Target::Tool(tool.to_owned()),
         arguments: arguments.to_string(),
         user_id: "local".to_owned(),

@@ -93,8 +93,8 @@ async fn what_was_accepted_waits_until_there_is_room() {
     let kitbag = kitbag.stop().await;
     for sql in [
         "UPDATE documents SET state = 'pending', artifact = NULL, artifact_size = NULL, captured = NULL",
-        "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT sequence, user_id, 'capture', 0, 0 FROM documents",
+        "INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at)
+             SELECT sequence, holder, 'capture', 0, 0 FROM documents",
     ] {
         kitbag.alter(sql).await;
     }

@@ -10,6 +10,8 @@ use crate::{PromptDefinition, ResourceDefinition, ToolAnnotations};
 
 /// The scope that grants `ctx.svc.search` and `ctx.svc.getDocument`.
 pub const SCOPE_SEARCH: &str = "svc:search";
+/// The scope that lets [`SCOPE_SEARCH`] also find and read documents of the collections that the user may read.
+pub const SCOPE_COLLECTIONS: &str = "svc:collections";
 /// The scope that grants `ctx.svc.ingest`.
 pub const SCOPE_INGEST: &str = "svc:ingest";
 /// The scope that grants `ctx.ask`.

@@ -60,8 +60,8 @@ pub use auth::{
     OWN_PARAMETERS,
 };
 pub use definition::{
-    ConfigField, ConfigKind, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
-    ToolkitDefinition, Visibility,
+    ConfigField, ConfigKind, SCOPE_ASK, SCOPE_CACHE, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_SEARCH,
+    ToolDefinition, ToolkitDefinition, Visibility,
 };
 pub use offers::{PromptArgument, PromptDefinition, ResourceDefinition, UriVariable};
 #[cfg(feature = "rules")]

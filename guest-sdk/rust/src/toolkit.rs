@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use kitbag_manifest::{
-    Auths, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition, Visibility,
+    Auths, SCOPE_ASK, SCOPE_CACHE, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition,
+    Visibility,
 };
 
 use crate::{Auth, Prompt, Resource, Setting, Tool};
@@ -34,6 +35,9 @@ pub struct Toolkit {
 pub enum Scope {
     /// `svc:search`: search and read documents.
     Search,
+    /// `svc:collections`: with [`Search`](Self::Search), also search and read documents of the collections that the user
+    /// may read.
+    Collections,
     /// `svc:ingest`: write documents.
     Ingest,
     /// `svc:ask`: ask the user questions during a call; see [`Ctx::ask`](crate::Ctx::ask).
@@ -256,6 +260,7 @@ impl Scope {
     fn name(self) -> &'static str {
         match self {
             Self::Search => SCOPE_SEARCH,
+            Self::Collections => SCOPE_COLLECTIONS,
             Self::Ingest => SCOPE_INGEST,
             Self::Ask => SCOPE_ASK,
             Self::Cache => SCOPE_CACHE,

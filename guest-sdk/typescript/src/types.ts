@@ -243,7 +243,7 @@ export type ToolkitAuth = OAuth2ClientCredentials | OAuth2AuthorizationCode | Ap
  * A permission: to read the calling user's knowledge base (`svc:search`), to add documents to it (`svc:ingest`), to ask the
  * user (`svc:ask`), or for a cache (`svc:cache`).
  */
-export type SvcScope = "svc:search" | "svc:ingest" | "svc:ask" | "svc:cache";
+export type SvcScope = "svc:search" | "svc:collections" | "svc:ingest" | "svc:ask" | "svc:cache";
 
 /** A toolkit's declaration and handlers: the argument of `defineToolkit`. */
 export interface ToolkitConfig {

@@ -1,8 +1,9 @@
 //! Audiences of toolkits, and limits of calls.
 
 use kitbag_database::audit::Act;
+use kitbag_identity::Subject;
 use kitbag_manifest::ToolDefinition;
-use kitbag_toolkits::audience::{Audience, Grant, Limited, Subject};
+use kitbag_toolkits::audience::{Audience, Grant, Limited};
 use kitbag_toolkits::dispatch::Callee;
 use kitbag_toolkits::{LimitUsage, Offer, Tool, ToolkitError};
 

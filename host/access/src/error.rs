@@ -3,6 +3,8 @@
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_database::DatabaseError;
+use kitbag_knowledge::KnowledgeError;
+use kitbag_knowledge::collections::CollectionError;
 use kitbag_toolkits::ToolkitError;
 use kitbag_toolkits::dispatch::Unavailable;
 use kitbag_toolkits::user_config::UserConfigError;
@@ -96,6 +98,12 @@ pub enum AccessError {
     /// The settings were not changed.
     #[error(transparent)]
     Settings(#[from] UserConfigError),
+    /// The collection does not exist for the user, or cannot be changed.
+    #[error(transparent)]
+    Collection(#[from] CollectionError),
+    /// The knowledge base failed.
+    #[error(transparent)]
+    Knowledge(#[from] KnowledgeError),
     /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),

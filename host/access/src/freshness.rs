@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use kitbag_database::peers::{self, NoAnswer};
 use kitbag_knowledge::Knowledge;
+use kitbag_knowledge::collections::Collections;
 use kitbag_toolkits::Toolkits;
 use kitbag_vault::Vault;
 
@@ -17,12 +18,18 @@ pub(super) struct Copies {
     toolkits: Arc<Toolkits>,
     vault: Arc<Vault>,
     knowledge: Knowledge,
+    collections: Collections,
 }
 
 impl Copies {
     pub(super) fn of(stores: &Stores) -> Self {
-        let Stores { toolkits, vault, knowledge, .. } = stores;
-        Self { toolkits: toolkits.clone(), vault: vault.clone(), knowledge: knowledge.clone() }
+        let Stores { toolkits, vault, knowledge, collections, .. } = stores;
+        Self {
+            toolkits: toolkits.clone(),
+            vault: vault.clone(),
+            knowledge: knowledge.clone(),
+            collections: collections.clone(),
+        }
     }
 }
 
@@ -30,6 +37,10 @@ impl peers::Copies for Copies {
     fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>> {
         async move { self.toolkits.registry.catch_up(generation).await.map_err(|error| error.to_string()) }
             .boxed()
+    }
+
+    fn collections(&self, generation: i64) -> BoxFuture<'_, Result<(), String>> {
+        async move { self.collections.catch_up(generation).await.map_err(|error| error.to_string()) }.boxed()
     }
 
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()> {
@@ -43,7 +54,11 @@ impl peers::Copies for Copies {
     fn everything(&self) -> BoxFuture<'_, Result<(), String>> {
         self.vault.clear_cache();
         self.knowledge.forget_indexes();
-        async move { self.toolkits.registry.start_over().await.map_err(|error| error.to_string()) }.boxed()
+        async move {
+            self.toolkits.registry.start_over().await.map_err(|error| error.to_string())?;
+            self.collections.publish().await.map_err(|error| error.to_string())
+        }
+        .boxed()
     }
 }
 

@@ -17,7 +17,12 @@
 //! | [`Operator::set_secret_for_everyone`] | operators, for a toolkit that they can see and that declares it |
 //! | [`User::link_to`], [`Access::set_linked_secret`] | own ones, once; also anyone who has the link, without a token |
 //! | [`User::records`], [`Records::usage`] | own calls in full; operators, and the owner of a private toolkit, see others' calls without content |
-//! | [`User::documents`] | own ones |
+//! | [`User::documents`] | own ones, and those of collections that the user may read |
+//! | [`HolderDocuments::ingest`], [`HolderDocuments::delete`], and all acts beside | own ones, and those of collections that the user keeps |
+//! | [`UserCollections::list`], [`UserCollections::get`] | members of the collection |
+//! | [`UserCollections::create`] | everyone, or operators (setting `collections`) |
+//! | [`UserCollections::share`], and all acts beside | curators of the collection |
+//! | [`AllCollections::list`], [`AllCollections::take_over`] | operators: that a collection exists, its size and its members, not its documents |
 //! | [`Operator::reviews`], [`Operator::versions`] | operators; who may deploy an upload depends on the owner |
 //! | [`ToolkitAudiences::of`] | operators |
 //! | [`ToolkitAudiences::share`], [`ToolkitAudiences::unshare`] | operators, for own toolkits and those that are shared |
@@ -84,6 +89,7 @@ mod audit;
 mod cache;
 mod code;
 mod code_tools;
+mod collections;
 mod consents;
 mod documents;
 mod error;
@@ -128,8 +134,9 @@ pub use accounts::AccountStatus;
 pub use asking::{Asked, ForwardedAnswer, ResumedCall, Resumption};
 pub use audience::ToolkitAudiences;
 pub use audit::AuditReader;
+pub use collections::{AllCollections, CollectionOverview, UserCollections};
 pub use consents::ConsentStatus;
-pub use documents::OwnDocuments;
+pub use documents::{Documents, HolderDocuments};
 pub use error::{AccessError, CallError};
 use health::LastHealth;
 pub use health::{Health, PeersHealth};

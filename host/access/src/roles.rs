@@ -13,6 +13,8 @@ pub struct Roles {
     pub operator_groups: HashSet<String>,
     /// Groups of local users, by user id.
     pub local_groups: HashMap<String, Groups>,
+    /// Whether only operators may make collections.
+    pub operators_make_collections: bool,
 }
 
 impl Roles {
@@ -21,6 +23,11 @@ impl Roles {
     pub(super) fn groups(&self, caller: &Caller) -> Groups {
         let local = self.local_groups.get(&caller.user_id).filter(|_| caller.profile != TokenProfile::Key);
         local.unwrap_or(&caller.groups).clone()
+    }
+
+    /// Whether a caller's user may make collections.
+    pub(super) fn may_make_collections(&self, caller: &Caller) -> bool {
+        !self.operators_make_collections || self.is_operator(caller)
     }
 
     /// Whether a caller's user is an operator.
@@ -41,6 +48,7 @@ mod tests {
             operators: HashSet::from(["ana".to_owned()]),
             operator_groups: HashSet::from(["admins".to_owned()]),
             local_groups: HashMap::from([("lea".to_owned(), Groups::from_iter(["admins".to_owned()]))]),
+            operators_make_collections: false,
         };
         let caller = |user: &str, profile, groups: &[&str]| Caller {
             user_id: user.to_owned(),

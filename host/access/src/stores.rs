@@ -7,6 +7,7 @@ use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Hints, Process};
 use kitbag_knowledge::Knowledge;
+use kitbag_knowledge::collections::Collections;
 use kitbag_toolkits::Toolkits;
 use kitbag_toolkits::code_runner::CodeRunner;
 use kitbag_toolkits::dispatch::Dispatch;
@@ -39,8 +40,10 @@ pub struct Stores {
     pub invocations: Arc<Invocations>,
     /// Audit log.
     pub audit: Arc<Audit>,
-    /// Documents of users.
+    /// Documents of users and of collections.
     pub knowledge: Knowledge,
+    /// Collections, and who may read them.
+    pub collections: Collections,
     /// The server's own tools, if clients may use them.
     pub knowledge_tools: Option<Arc<KnowledgeTools>>,
     /// State of this process among others.

@@ -1,4 +1,5 @@
 mod audience;
+mod collections;
 mod consents;
 mod hints;
 mod peers;
@@ -20,11 +21,11 @@ use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
-use kitbag_identity::{Caller, Groups, TokenProfile};
+use kitbag_identity::{Caller, Groups, Subject, TokenProfile};
+use kitbag_knowledge::collections::Collections;
 use kitbag_knowledge::{Capture, CaptureSettings, Extract, Knowledge, Options};
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_net::traces::Traces;
-use kitbag_toolkits::audience::Subject;
 use kitbag_toolkits::code_runner::CodeRunner;
 use kitbag_toolkits::dispatch::{AdmissionLimits, CallServices, Dispatch};
 use kitbag_toolkits::invocations::{Invocations, Period, RetentionLimits, Scope};
@@ -237,6 +238,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         invocations,
         audit: Arc::new(Audit::new(database.clone(), Duration::MAX)),
         knowledge: knowledge.expect("it opens"),
+        collections: Collections::open(database.clone()).await.expect("they can be read"),
         knowledge_tools: None,
         process,
         disk: Disk::unwatched(),

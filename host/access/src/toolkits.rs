@@ -128,7 +128,8 @@ impl User {
         let limits = self.limits_of(callee);
         // Calls of a run start later than the request that runs the code.
         let arrival = self.arrival.filter(|_| run.is_none());
-        let call = Call { caller: &self.caller, arrival, tool: callee, limits, run, answers };
+        let readable = self.readable().into();
+        let call = Call { caller: &self.caller, readable, arrival, tool: callee, limits, run, answers };
         Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 

@@ -1,5 +1,6 @@
 //! A signed-in user: who they are, and which toolkits they may see.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kitbag_database::audit::Actor;
@@ -19,12 +20,14 @@ pub struct User {
     pub(super) caller: Arc<Caller>,
     /// Arrival of the user's request, if calls are traced.
     pub(super) arrival: Option<Arrival>,
+    /// Names of the collections that this caller may read, and `mine`; `None`: all that the user may.
+    pub(super) collections: Option<Arc<BTreeSet<String>>>,
 }
 
 impl Access {
     /// The caller as a user, with their permissions.
     pub fn of(&self, caller: &Arc<Caller>) -> User {
-        User { access: self.clone(), caller: caller.clone(), arrival: None }
+        User { access: self.clone(), caller: caller.clone(), arrival: None, collections: None }
     }
 }
 

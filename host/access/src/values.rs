@@ -12,9 +12,19 @@ pub mod code_runner {
     pub use kitbag_toolkits::code_runner::{RUN_CODE, tool};
 }
 
+/// Collections, and who may read them.
+pub mod collections {
+    pub use kitbag_knowledge::collections::{Collection, CollectionError, Description, Membership, Role};
+}
+
 /// Database errors.
 pub mod database {
     pub use kitbag_database::DatabaseError;
+}
+
+/// Subjects of grants.
+pub mod identity {
+    pub use kitbag_identity::Subject;
 }
 
 /// Calls and replies.
@@ -35,9 +45,10 @@ pub mod invocations {
 /// Documents.
 pub mod knowledge {
     pub use kitbag_knowledge::{
-        Artifact, Change, Counts, Coverage, DEFAULT_RESULTS, DocumentsState, Feed, Found, Hit, Ingested,
-        KnowledgeError, Listing, MAX_RESULTS, Mode, NO_GOOD_MATCH, NewDocument, NewFeed, Page, Query, Quota,
-        State, StateName, Summary, TitleOrigin, TooManyUploads, Usage, brief, language_of,
+        Artifact, Change, Chosen, Conflict, Counts, Coverage, DEFAULT_RESULTS, Deletion, DocumentsState,
+        Feed, Found, Hit, Holder, Ingested, KnowledgeError, Listing, MAX_RESULTS, Mode, Moved, NO_GOOD_MATCH,
+        NewDocument, NewFeed, Page, Query, Quota, State, StateName, Summary, TitleOrigin, TooManyUploads,
+        Usage, Version, brief, language_of,
     };
 }
 

@@ -16,6 +16,7 @@
 //!   jobs (docs/decisions/0034); `peers/profile` decides which processes can run at the same time
 //!   (docs/decisions/0038); `peers/hints` notifies other processes of changes, to shorten their polling delay
 //!   (docs/decisions/0040)
+//! - `holder`: whose documents they are, as rows name it
 //! - `tables`, `rows`: how each table is treated when a whole service is copied; the rows of any table
 //! - `postgres`: connections to a PostgreSQL database; `releases` refuses to change the schema while a
 //!   process of an incompatible release uses it (docs/decisions/0028)
@@ -23,6 +24,7 @@
 pub mod audit;
 mod builder;
 mod error;
+mod holder;
 pub mod peers;
 mod pool;
 mod postgres;
@@ -47,6 +49,7 @@ pub use sqlx_macros::FromRow;
 
 pub use builder::StatementBuilder;
 pub use error::DatabaseError;
+pub use holder::Holder;
 pub use pool::PoolReading;
 pub use postgres::{Lock, Server, Session};
 pub use release::{NoVersion, Release};

@@ -7,6 +7,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
 use super::builder::StatementBuilder;
+use super::holder::Holder;
 use super::statement::in_time;
 use super::tables::Table;
 use super::value::Value;
@@ -197,16 +198,16 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the distinct user ids in the table.
+    /// Returns the user ids in the table, those of holders too.
     pub async fn users(&self, source: &mut Transaction) -> Result<Vec<String>> {
-        let selects: Vec<_> =
-            self.users.iter().map(|column| format!("SELECT {column} FROM {}", self.name)).collect();
-        if selects.is_empty() {
-            return Ok(Vec::new());
+        let texts = |column: &&str| format!("SELECT {column} FROM {} WHERE {column} IS NOT NULL", self.name);
+        let mut users = distinct(source, self.users.iter().map(texts).collect()).await?;
+        if self.has_holders {
+            let holders = distinct(source, vec![format!("SELECT holder FROM {}", self.name)]).await?;
+            users
+                .extend(holders.into_iter().filter_map(|key| Holder::from(key).user_id().map(str::to_owned)));
         }
-        // `DISTINCT`, as `UNION` removes duplicates only with several columns.
-        let text = format!("SELECT DISTINCT * FROM ({}) AS users", selects.join(" UNION "));
-        sql(AssertSqlSafe(text)).unhurried().fetch_values(source).await
+        Ok(users)
     }
 
     fn expression(&self, column: &Column) -> String {
@@ -302,4 +303,14 @@ async fn count(transaction: &mut Transaction, text: String) -> Result<u64> {
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Distinct texts that these statements select.
+async fn distinct(source: &mut Transaction, selects: Vec<String>) -> Result<Vec<String>> {
+    if selects.is_empty() {
+        return Ok(Vec::new());
+    }
+    // `DISTINCT`, as `UNION` removes duplicates only with several columns.
+    let text = format!("SELECT DISTINCT * FROM ({}) AS texts", selects.join(" UNION "));
+    sql(AssertSqlSafe(text)).unhurried().fetch_values(source).await
 }

@@ -1,13 +1,17 @@
 //! Locks of write transactions.
 
+use super::holder::Holder;
+
 /// Data that a write transaction reads and changes. Transactions of the same scope do not run at the same
 /// time. `SQLite` has a single writer and ignores the scope; PostgreSQL takes the locks that it names.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope<'s> {
-    /// Documents, feeds, chunks and jobs of these users.
-    Users(&'s [&'s str]),
-    /// Documents, feeds, chunks and jobs of all users.
-    AllUsers,
+    /// Documents, feeds, chunks and jobs of these holders.
+    Holders(&'s [&'s Holder]),
+    /// Documents, feeds, chunks and jobs of all holders.
+    AllHolders,
+    /// Collections, and who may read them.
+    Collections,
     /// All data about toolkits, including the settings of users for them and the records of their calls:
     /// these are removed together with a toolkit.
     Toolkits,
@@ -25,7 +29,7 @@ pub enum Scope<'s> {
     },
     /// Data that all toolkits have cached for all users.
     AllCached,
-    /// Selection of the next jobs. The writes of a job use the scope of its user.
+    /// Selection of the next jobs. The writes of a job use the scope of its holder.
     Jobs,
     /// Records of calls.
     Records,
@@ -55,10 +59,12 @@ impl Scope<'_> {
     pub(super) fn locks(self) -> (Vec<String>, Vec<String>) {
         let own = |names: &[&str]| (Vec::new(), names.iter().map(ToString::to_string).collect());
         match self {
-            Self::Users(users) => {
-                (vec!["users".to_owned()], users.iter().map(|user| format!("user {user}")).collect())
-            }
-            Self::AllUsers => own(&["users"]),
+            Self::Holders(holders) => (
+                vec!["holders".to_owned()],
+                holders.iter().map(|holder| format!("holder {holder}")).collect(),
+            ),
+            Self::AllHolders => own(&["holders"]),
+            Self::Collections => own(&["collections"]),
             Self::Toolkits => own(&["toolkits", "vault", "records", LIMITED_CALLS, CACHED]),
             Self::Jobs => own(&["jobs"]),
             Self::Vault => own(&["vault"]),

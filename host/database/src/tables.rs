@@ -1,6 +1,6 @@
 //! List of all tables, and how the rows of each are treated when a service is copied to another database.
 //!
-//! Invariant: each table is in one of the two lists, and each column with ids of users is named
+//! Invariant: each table is in one of the two lists, and each column with ids of users, or with holders, is named
 //! (`tests/tables`).
 
 /// A table whose rows are copied.
@@ -12,6 +12,8 @@ pub struct Table {
     pub(super) ids: Option<&'static str>,
     /// Columns with ids of users.
     pub users: &'static [&'static str],
+    /// Whether the column `holder` has keys of holders ([`Holder`](crate::Holder)), which contain ids of users.
+    pub has_holders: bool,
     /// SQL condition that selects the rows to copy; empty for all.
     pub(super) condition: &'static str,
     /// Columns to overwrite in the copy, each with the SQL expression of its value.
@@ -56,17 +58,25 @@ pub const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named(KEYS) },
     Table::named(SESSION_GRANTS),
     Table::named("web_clients"),
-    Table { ids: Some("id"), users: &["user_id"], ..Table::named("feeds") },
-    Table { ids: Some("sequence"), users: &["user_id"], ..Table::named("documents") },
+    Table { users: &["created_by", "deleted_by"], ..Table::named("collections") },
+    Table { users: &["user_id", "shared_by"], ..Table::named("collection_grants") },
+    Table { ids: Some("id"), has_holders: true, ..Table::named("feeds") },
+    Table {
+        ids: Some("sequence"),
+        has_holders: true,
+        users: &["added_by", "changed_by", "deleted_by"],
+        ..Table::named("documents")
+    },
+    Table { users: &["changed_by"], ..Table::named("document_versions") },
     // In the target, no process has claimed a job.
     Table {
-        users: &["user_id"],
+        has_holders: true,
         replaced: &[("taken_by", "CAST(NULL AS TEXT)")],
         ..Table::named("knowledge_jobs")
     },
-    Table { ids: Some("id"), users: &["user_id"], ..Table::named("chunks") },
+    Table { ids: Some("id"), has_holders: true, ..Table::named("chunks") },
     Table::named("chunk_texts"),
-    Table { users: &["user_id"], ..Table::named("knowledge_revisions") },
+    Table { has_holders: true, ..Table::named("knowledge_revisions") },
     Table { is_never_empty: true, ..Table::named("registry") },
     // Copies only referenced files, without reservations: no process of the target is about to refer to a
     // file.
@@ -114,6 +124,14 @@ pub(super) const NOT_COPIED: &[(&str, &str)] = &[
 
 impl Table {
     const fn named(name: &'static str) -> Self {
-        Self { name, ids: None, users: &[], condition: "", replaced: &[], is_never_empty: false }
+        Self {
+            name,
+            ids: None,
+            users: &[],
+            has_holders: false,
+            condition: "",
+            replaced: &[],
+            is_never_empty: false,
+        }
     }
 }

@@ -25,21 +25,21 @@ async fn ids_are_not_used_again_usage_is_counted_and_what_belongs_together_goes_
     let database = Database::open(data.path()).await.expect("a database");
     let document = |sequence: i64, id: &str| {
         format!(
-            "INSERT INTO documents (sequence, id, user_id, number, source, identity, digest, title, capture_only, \
+            "INSERT INTO documents (sequence, id, holder, added_by, changed_by, number, source, identity, digest, title, capture_only, \
              state, revision, created_at, updated_at, text) \
-             VALUES ({sequence}, '{id}', 'ana', {sequence}, 'user', '{id}', x'00', 'T', 0, 'ready', 1, 0, 0, 'x');"
+             VALUES ({sequence}, '{id}', 'user:ana', 'ana', 'ana', {sequence}, 'user', '{id}', x'00', 'T', 0, 'ready', 1, 0, 0, 'x');"
         )
     };
     database.execute(&[document(3, "d3"), document(8, "d8")].concat()).await;
     database
         .execute(
             "DELETE FROM documents WHERE sequence = 8;
-             INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES (3, 'ana', 'index', 0, 0);
-             INSERT INTO chunks VALUES (3, 'ana', 3, 0, 1, x'00', x'01', 'm');
+             INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at) VALUES (3, 'user:ana', 'index', 0, 0);
+             INSERT INTO chunks VALUES (3, 'user:ana', 3, 0, 1, x'00', x'01', 'm');
              INSERT INTO chunk_texts VALUES (3, 'text');",
         )
         .await;
-    let usage = "SELECT documents, bytes FROM knowledge_usage WHERE user_id = 'ana'";
+    let usage = "SELECT documents, bytes FROM knowledge_usage WHERE holder = 'user:ana'";
     // Bytes of identity, title and text.
     assert_eq!(database.rows::<(i64, i64)>(usage).await, [(1, 2 + 1 + 1)]);
 

@@ -17,6 +17,7 @@
 //! - `issuer_record`: issuer whose users a data directory contains
 //! - `client`: the OAuth client of `kitbag login` and of the pages: discovery, registration, codes,
 //!   refresh tokens
+//! - `subject`: the users to whom a grant applies, of toolkits and of collections
 //! - `program_keys`: keys of programs that act for a user (docs/decisions/0063)
 //! - `browser_sessions`: sessions of browsers on the pages of `web`
 //! - `provider_sign_in`: sign-in of browsers with an external provider, and the renewal and the end of
@@ -44,6 +45,7 @@ mod origins;
 mod program_keys;
 mod provider_sign_in;
 mod settings;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -69,3 +71,4 @@ pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };
 pub use self::settings::{IdentitySettings, SessionAudience, UntypedTokens};
+pub use self::subject::{InvalidSubject, Subject};

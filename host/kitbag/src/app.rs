@@ -29,7 +29,8 @@ use std::time::Duration;
 use kitbag_access::{Access, Stores};
 use kitbag_database::Database;
 use kitbag_database::peers::Process;
-use kitbag_knowledge::Knowledge;
+use kitbag_knowledge::collections::Collections;
+use kitbag_knowledge::{Knowledge, KnowledgeError};
 use kitbag_net::traces::Traces;
 use kitbag_sandbox::compiler::Program;
 use kitbag_toolkits::invocations::Invocations;
@@ -102,6 +103,8 @@ impl App {
         let process = process::join(settings, database, &vault, &prepared.job_settings()).await?;
         let knowledge = prepared.open(database, &process).await?;
         let user_data = UserData::of(vault.clone(), &resources);
+        let collections = Collections::open(database.clone()).await.map_err(KnowledgeError::from)?;
+        knowledge.keep_emptying_bins(&collections, settings.bin.get(), stopping.begun.clone());
         let execution = Execution::start(settings, &resources, &knowledge, &user_data)?;
         let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
         resources.objects.keep_ending(stopping.begun.clone());
@@ -118,6 +121,7 @@ impl App {
             invocations: parts.invocations,
             audit: storage::audit_log(settings, database),
             knowledge: knowledge.clone(),
+            collections,
             knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
             process: process.clone(),
             disk: resources.disk.clone(),

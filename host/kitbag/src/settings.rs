@@ -34,7 +34,7 @@ pub use error::SettingsError;
 pub use groups::LocalGroups;
 pub use network::{AddressRange, Listen, SocketMode};
 pub use objects::ObjectsLocation;
-pub use roles::{ConsentSetting, Operator};
+pub use roles::{ConsentSetting, Creators, Operator};
 pub use traces::Ratio;
 pub use value::{BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
 
@@ -276,6 +276,15 @@ settings! {
     documents_per_user: u64 = 100_000, "KITBAG_DOCUMENTS_PER_USER";
     /// Total size of the documents of one user: their texts, the texts of their files, and the files.
     documents_size_per_user: Size = Size::mebibytes(2048), "KITBAG_DOCUMENTS_SIZE_PER_USER";
+    /// Documents of one collection.
+    documents_per_collection: u64 = 100_000, "KITBAG_DOCUMENTS_PER_COLLECTION";
+    /// Total size of the documents of one collection, as `documents-size-per-user` counts it.
+    documents_size_per_collection: Size = Size::mebibytes(8192), "KITBAG_DOCUMENTS_SIZE_PER_COLLECTION";
+    /// Who may make collections: `everyone`, or `operators`. By default `operators` with an identity provider, and `everyone`
+    /// with local sign-in.
+    collections: Maybe<Creators> = Maybe::UNSET, "KITBAG_COLLECTIONS";
+    /// How long deleted documents and collections can be had back.
+    bin: Span = Span::days(30), "KITBAG_BIN";
     /// Uploads (batches and files) per minute of one user, on average; a burst of as many is allowed.
     uploads_per_minute: NonZeroU32 = UPLOADS_PER_MINUTE, "KITBAG_UPLOADS_PER_MINUTE";
     /// Free space on the disk of the data directory below which nothing more is stored; by default 1 GiB,

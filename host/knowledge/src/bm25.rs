@@ -1,4 +1,5 @@
-//! BM25: full-text relevance of documents to a query. Statistics cover the user's own documents only.
+//! BM25: full-text relevance of documents to a query. Statistics cover all documents that the search may see, and
+//! no others.
 //!
 //! A document's score is the sum of two: that of the whole document and that of its best passage. The first
 //! counts query words wherever they are in the document; the second finds a long document that treats the
@@ -11,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use super::fusion::{BestChunk, Candidate, best_first, best_of};
-use super::index::{ChunkNumber, Partition, UserIndex};
+use super::fusion::{BestChunk, Candidate, best_of, first_of};
+use super::index::{ChunkNumber, MIN_CHUNKS, Partition, Union, UserIndex};
 use super::words::QueryWord;
 
 /// BM25 parameters: term frequency saturation, and length normalisation. Common values (Robertson and
@@ -24,20 +25,20 @@ const B: f32 = 0.75;
 /// that occurs several times in `words` has that many times the weight. Scores are shares of the score of a
 /// document that is full of all the words, 0 to 1: comparable between queries.
 pub(super) fn rank(
-    index: &UserIndex,
+    union: &Union<'_>,
     words: &[QueryWord],
     allowed: Option<&HashSet<i64>>,
     depth: usize,
 ) -> Vec<Candidate> {
     let frequencies = frequencies(words);
-    let partitions = index.partitions(rayon::current_num_threads());
-    let counts = each(&partitions, |partition| counts(index, partition, &frequencies));
+    let shares = shares(union);
+    let counts = each(union, &shares, |share| counts(share, &frequencies));
     let none = vec![Count::default(); frequencies.len()];
     let counts = counts.into_iter().fold(none, |sums, counts| {
         sums.into_iter().zip(counts).map(|(one, other)| one.plus(other)).collect()
     });
-    let passages = Texts::new(index.len(), index.words());
-    let documents = Texts::new(index.documents(), index.words());
+    let passages = Texts::new(union.len(), union.words());
+    let documents = Texts::new(union.documents(), union.words());
     let weighted: Vec<_> = frequencies
         .into_iter()
         .zip(counts)
@@ -48,21 +49,49 @@ pub(super) fn rank(
         })
         .collect();
     let most: f32 = weighted.iter().map(|word| (word.of_passages + word.of_documents) * (K1 + 1.0)).sum();
-    let rankings = each(&partitions, |partition| {
-        let mut best = Scores::new(index, partition).best(&weighted, &passages, &documents);
-        for scored in &mut best {
-            scored.score /= most;
-        }
-        best_first(index, partition.documents.start, &best, allowed, depth)
+    let rankings = each(union, &shares, |share| {
+        let mut best = Scores::new(share).best(&weighted, &passages, &documents);
+        let Share { index, partition } = share;
+        let first = partition.documents.start;
+        let scored = (first..).zip(&mut best).filter(|(_, best)| best.is_some());
+        let candidates = scored.map(|(document, best)| Candidate {
+            document: index.document_at(document),
+            chunk: index.id_at(best.place),
+            score: best.score / most,
+        });
+        first_of(
+            candidates.filter(|found| allowed.is_none_or(|it| it.contains(&found.document))).collect(),
+            depth,
+        )
     });
     best_of(rankings, depth)
 }
 
-/// Maps each partition, in parallel if there are several: a small index does not wait for the thread pool.
-fn each<T: Send>(partitions: &[Partition], work: impl Fn(&Partition) -> T + Send + Sync) -> Vec<T> {
-    match partitions {
-        [partition] => vec![work(partition)],
-        partitions => partitions.par_iter().map(work).collect(),
+/// A partition of one of the indexes.
+struct Share<'i> {
+    index: &'i UserIndex,
+    partition: Partition,
+}
+
+/// All partitions of all indexes.
+fn shares<'i>(union: &Union<'i>) -> Vec<Share<'i>> {
+    let of_index = |index: &'i UserIndex| {
+        let partitions = index.partitions(rayon::current_num_threads());
+        partitions.into_iter().map(move |partition| Share { index, partition })
+    };
+    union.parts().iter().flat_map(|part| of_index(part.index)).collect()
+}
+
+/// Maps each share, in parallel if there is much: what is small does not wait for the thread pool.
+fn each<'i, T: Send>(
+    union: &Union<'_>,
+    shares: &[Share<'i>],
+    work: impl Fn(&Share<'i>) -> T + Send + Sync,
+) -> Vec<T> {
+    if union.places() < MIN_CHUNKS || shares.len() == 1 {
+        shares.iter().map(work).collect()
+    } else {
+        shares.par_iter().map(work).collect()
     }
 }
 
@@ -79,7 +108,7 @@ impl Count {
     }
 }
 
-fn counts(index: &UserIndex, partition: &Partition, words: &[(&QueryWord, f32)]) -> Vec<Count> {
+fn counts(Share { index, partition }: &Share<'_>, words: &[(&QueryWord, f32)]) -> Vec<Count> {
     // Number (from 1) of the last word that was found in each document.
     let mut last_words = vec![0_u32; partition.documents.len()];
     let counts = words.iter().zip(1..).map(|((word, _), number)| {
@@ -112,7 +141,7 @@ struct Scores<'a> {
 }
 
 impl<'a> Scores<'a> {
-    fn new(index: &'a UserIndex, partition: &'a Partition) -> Self {
+    fn new(Share { index, partition }: &'a Share<'_>) -> Self {
         let others = index.places() - index.chunks_in_file() as usize;
         let passages = vec![0.0; partition.in_file.len() + others];
         Self { index, partition, passages, documents: vec![0.0; partition.documents.len()] }

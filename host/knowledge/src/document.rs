@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use kitbag_database::Holder;
 use kitbag_manifest::limits;
 use serde::Serialize;
 
@@ -10,13 +11,22 @@ pub use kitbag_manifest::documents::{NewDocument, NewFeed};
 /// Source of documents that users ingest themselves, alongside the ids of toolkits.
 pub const USER_SOURCE: &str = "user";
 
-/// Owner and source of ingested documents: both verified, neither read from a document.
+/// Holder, user and source of ingested documents: all verified, none read from a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Id of the user who owns the documents.
+    /// Whose documents they are.
+    pub holder: Holder,
+    /// Id of the user who adds them.
     pub user_id: String,
     /// Id of the calling toolkit, or [`USER_SOURCE`].
     pub source: String,
+}
+
+impl Origin {
+    /// A user's own documents, from this source.
+    pub fn own(user_id: &str, source: &str) -> Self {
+        Self { holder: Holder::user(user_id), user_id: user_id.to_owned(), source: source.to_owned() }
+    }
 }
 
 /// Result of ingesting one document.
@@ -97,6 +107,12 @@ pub struct Summary {
     pub url: Option<String>,
     /// Free-text byline.
     pub author: Option<String>,
+    /// Whose it is.
+    pub holder: Holder,
+    /// Id of the user who added it.
+    pub added_by: String,
+    /// Id of the user who changed it last.
+    pub changed_by: String,
     /// Id of the toolkit that ingested the document, or [`USER_SOURCE`].
     pub source: String,
     /// Feed of the document.
@@ -109,6 +125,8 @@ pub struct Summary {
     pub created_at: i64,
     /// Milliseconds since 1970, UTC.
     pub updated_at: i64,
+    /// Who has deleted it, and when; `None` unless it is in a bin.
+    pub deleted: Option<Deletion>,
 }
 
 /// A document with its text.
@@ -153,6 +171,75 @@ pub struct Feed {
     pub label: Option<String>,
     /// Source of the feed.
     pub source: String,
+}
+
+/// Documents of one holder that are deleted, restored or moved as one act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// Those with these ids.
+    Ids(Vec<String>),
+    /// Those of a feed.
+    Feed {
+        /// Source of the feed.
+        source: String,
+        /// Key of the feed.
+        key: String,
+    },
+    /// Those of a source.
+    Source(String),
+    /// Those in a bin that were deleted before this time, in milliseconds since 1970, UTC.
+    DeletedBefore(i64),
+    /// All.
+    All,
+}
+
+/// A document that did not move, since the target has the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Id of the document.
+    pub id: String,
+    /// Title of the document.
+    pub title: String,
+    /// Id of the one that is there already; `None` if it is moved by the same act.
+    pub existing: Option<String>,
+}
+
+/// Result of a move.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Number of documents that have moved.
+    pub count: u64,
+    /// Documents that stay, at most [`MAX_CONFLICTS`] of them.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// Largest number of conflicts that a move lists.
+pub const MAX_CONFLICTS: usize = 100;
+
+/// A deletion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Id of the user.
+    pub by: String,
+    /// Milliseconds since 1970, UTC.
+    pub at: i64,
+}
+
+/// An earlier text of a document, without the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// From 1, in their order.
+    pub number: u32,
+    /// Title.
+    pub title: String,
+    /// From when on it was the text, in milliseconds since 1970, UTC.
+    pub changed_at: i64,
+    /// Until when it was the text, in milliseconds since 1970, UTC.
+    pub replaced_at: i64,
+    /// Id of the user who gave it.
+    pub changed_by: String,
+    /// Length of the text, in characters (Unicode scalar values).
+    pub characters: u64,
 }
 
 /// Filter and page of a list of documents: all conditions must hold.

@@ -6,6 +6,7 @@ use kitbag_database::DatabaseError;
 use kitbag_manifest::Problems;
 use thiserror::Error;
 
+use super::collections::CollectionError;
 use super::quota::{QuotaExceeded, TooManyUploads};
 
 /// Reason why a request to the knowledge base failed.
@@ -17,6 +18,9 @@ pub enum KnowledgeError {
     /// Invalid request: lists every broken rule with its path. Nothing was stored.
     #[error("{0}")]
     Invalid(Problems),
+    /// The collection does not exist for the user, or the user may not change it.
+    #[error(transparent)]
+    Collection(#[from] CollectionError),
     /// Temporarily unavailable; the reason may be shown to a user.
     #[error("{0}")]
     Unavailable(&'static str),

@@ -7,8 +7,8 @@ mod tests;
 
 use std::collections::HashMap;
 
-use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, first_of, fuse};
-use super::index::UserIndex;
+use super::fusion::{Candidate, DEPTH, Fused, MEANING_WEIGHT, Nearest, first_of, fuse};
+use super::index::Union;
 
 /// Number of documents that are taken to be relevant.
 const DOCUMENTS: usize = 2;
@@ -16,24 +16,24 @@ const DOCUMENTS: usize = 2;
 /// Weight of the relevant documents' mean, beside 1 for the query.
 const WEIGHT: f32 = 0.2;
 
-/// Fuses the full-text ranking `words` with the semantic ranking `meaning` of a query's vector, then moves the
+/// Fuses the full-text ranking `words` with the semantic ranking `nearest` of a query's vector, then moves the
 /// query towards the first documents and fuses again. Documents keep their passages and scores. There is no second fusion
 /// if no relevant document has a vector.
 pub(super) fn fuse_with_feedback(
-    index: &UserIndex,
+    union: &Union<'_>,
     vector: &[f32],
     words: &[Candidate],
-    meaning: &[Candidate],
+    nearest: &[Nearest],
     is_unread: impl Fn(i64) -> bool,
 ) -> Vec<Fused> {
-    let fused = fuse(words, meaning, MEANING_WEIGHT, &is_unread);
-    let passage = |document| meaning.iter().find(|found| found.document == document);
-    let relevant =
-        fused.iter().take(DOCUMENTS).filter_map(|found| index.vector(passage(found.document)?.chunk));
+    let meaning: Vec<_> = nearest.iter().map(|nearest| nearest.found).collect();
+    let fused = fuse(words, &meaning, MEANING_WEIGHT, &is_unread);
+    let place = |document| nearest.iter().find(|nearest| nearest.found.document == document);
+    let relevant = fused.iter().take(DOCUMENTS);
+    let relevant = relevant.filter_map(|found| union.vector(place(found.document)?.place));
     let Some(moved) = moved(vector, &relevant.collect::<Vec<_>>()) else { return fused };
-    let Some(cosines) = index.cosines_of(meaning.iter().map(|found| found.chunk), moved) else {
-        return fused;
-    };
+    let places: Vec<_> = nearest.iter().map(|nearest| nearest.place).collect();
+    let Some(cosines) = union.cosines_of(&places, &moved) else { return fused };
     let candidates = meaning.iter().zip(cosines).map(|(found, score)| Candidate { score, ..*found });
     let moved = fuse(words, &first_of(candidates.collect(), DEPTH), MEANING_WEIGHT, is_unread);
     // The moved query is nearer to everything that is like the first documents, whether they are relevant or not.

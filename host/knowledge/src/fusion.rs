@@ -11,10 +11,10 @@
 mod tests;
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::index::{ChunkNumber, Cosines, UserIndex};
+use super::index::{ChunkNumber, Cosines, Union};
 
 /// Number of documents of each ranking that are used. Not tuned.
 pub(super) const DEPTH: usize = 1000;
@@ -174,7 +174,7 @@ fn scales([words, meaning]: [&[Candidate]; 2], meaning_weight: f64) -> [Scale; 2
 /// Best chunk of a document, by its place in the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BestChunk {
-    place: ChunkNumber,
+    pub(super) place: ChunkNumber,
     pub(super) score: f32,
 }
 
@@ -183,7 +183,7 @@ impl BestChunk {
     pub(super) const NONE: Self = Self { place: 0, score: f32::NEG_INFINITY };
 
     /// Whether the document matches.
-    fn is_some(self) -> bool {
+    pub(super) fn is_some(self) -> bool {
         self.score > f32::NEG_INFINITY
     }
 
@@ -196,32 +196,14 @@ impl BestChunk {
 }
 
 /// Best chunk of each document, indexed by the document's place. Scores that are not finite are ignored.
-fn best_chunks(index: &UserIndex, chunks: &[(ChunkNumber, f32)]) -> Vec<BestChunk> {
-    let mut best = vec![BestChunk::NONE; index.document_places()];
+fn best_chunks(union: &Union<'_>, chunks: &[(ChunkNumber, f32)]) -> Vec<BestChunk> {
+    let mut best = vec![BestChunk::NONE; union.document_places()];
     for (place, score) in chunks.iter().filter(|(_, score)| score.is_finite()) {
-        if let Some(chunk) = index.chunk(*place) {
-            best[chunk.document_place() as usize].improve(*place, *score);
+        if let Some(document) = union.document_of(*place) {
+            best[document as usize].improve(*place, *score);
         }
     }
     best
-}
-
-/// Sorts documents with a best chunk by score, descending: at most `depth`, restricted to `allowed` if that
-/// is given. `best` is indexed by document place, relative to `first`.
-pub(super) fn best_first(
-    index: &UserIndex,
-    first: u32,
-    best: &[BestChunk],
-    allowed: Option<&HashSet<i64>>,
-    depth: usize,
-) -> Vec<Candidate> {
-    let matching = (first..).zip(best).filter(|(_, best)| best.is_some());
-    let candidates = matching.filter_map(|(document, best)| {
-        let document = index.document_at(document);
-        let is_allowed = allowed.is_none_or(|allowed| allowed.contains(&document));
-        is_allowed.then(|| Candidate { document, chunk: index.id_at(best.place), score: best.score })
-    });
-    first_of(candidates.collect(), depth)
 }
 
 /// Merges rankings, best first: at most `depth` documents.
@@ -233,8 +215,15 @@ pub(super) fn best_of(rankings: Vec<Vec<Candidate>>, depth: usize) -> Vec<Candid
 }
 
 /// Sorts documents by score, descending: at most `depth`.
-pub(super) fn first_of(mut ranking: Vec<Candidate>, depth: usize) -> Vec<Candidate> {
-    let order = |one: &Candidate, other: &Candidate| {
+pub(super) fn first_of(ranking: Vec<Candidate>, depth: usize) -> Vec<Candidate> {
+    first_by(ranking, depth, |candidate| candidate)
+}
+
+/// Sorts by the scores of candidates, descending: at most `depth`.
+fn first_by<T>(mut ranking: Vec<T>, depth: usize, candidate: impl Fn(&T) -> &Candidate) -> Vec<T> {
+    let order = |one: &T, other: &T| {
+        let one = candidate(one);
+        let other = candidate(other);
         other.score.total_cmp(&one.score).then_with(|| newest_first(one.document, other.document))
     };
     if depth < ranking.len() {
@@ -245,21 +234,34 @@ pub(super) fn first_of(mut ranking: Vec<Candidate>, depth: usize) -> Vec<Candida
     ranking
 }
 
+/// A document in the semantic ranking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Nearest {
+    pub(super) found: Candidate,
+    /// Place of the document's nearest chunk.
+    pub(super) place: ChunkNumber,
+}
+
 /// Documents sorted by the cosine of their nearest chunk, descending: at most `depth`. Documents that have
 /// only estimates come last.
-pub(super) fn nearest_first(index: &UserIndex, cosines: &Cosines, depth: usize) -> Vec<Candidate> {
-    let mut best = best_chunks(index, &cosines.nearest);
+pub(super) fn nearest_first(union: &Union<'_>, cosines: &Cosines, depth: usize) -> Vec<Nearest> {
+    let mut best = best_chunks(union, &cosines.nearest);
     if !cosines.others.is_empty() {
         let scores = best.iter().filter(|best| best.is_some()).map(|best| best.score);
         let least = scores.fold(f32::INFINITY, f32::min);
-        for (best, mut other) in best.iter_mut().zip(best_chunks(index, &cosines.others)) {
+        for (best, mut other) in best.iter_mut().zip(best_chunks(union, &cosines.others)) {
             if !best.is_some() {
                 other.score = other.score.min(least);
                 *best = other;
             }
         }
     }
-    best_first(index, 0, &best, None, depth)
+    let documents = union.document_ids().zip(best).filter(|(_, best)| best.is_some());
+    let nearest = documents.map(|(document, BestChunk { place, score })| Nearest {
+        found: Candidate { document, chunk: union.id_at(place), score },
+        place,
+    });
+    first_by(nearest.collect(), depth, |nearest| &nearest.found)
 }
 
 fn newest_first(one: i64, other: i64) -> Ordering {

@@ -1,8 +1,8 @@
-//! In-memory search index of a user's chunks. The database remains the source of truth.
+//! In-memory search index of a holder's chunks. The database remains the source of truth.
 //!
 //! Invariants:
-//! - an index has the chunks of one user only, so its statistics (document frequencies, lengths) reveal
-//!   nothing about other users;
+//! - an index has the chunks of one holder only. Statistics (document frequencies, lengths) are summed over the
+//!   indexes that a search may see ([`Union`]), so they reveal nothing about others;
 //! - a removed chunk is never found: it is marked dead, even if postings still refer to it;
 //! - a place is assigned to one chunk only, and never reused.
 
@@ -16,21 +16,23 @@ mod partitions;
 mod postings;
 #[cfg(test)]
 pub(super) mod tests;
+mod union;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
 use self::matrix::Matrix;
-pub(super) use self::partitions::Partition;
+pub(super) use self::partitions::{MIN_CHUNKS, Partition};
 use self::postings::{Posting, Postings, place_and_count, posting};
+pub(super) use self::union::{Cosines, Union};
 use super::store::ChunkRow;
 use super::words::{self, Analyzer, Analyzers, Counted, QueryWord};
 
 /// Position of a chunk in its index.
 pub(super) type ChunkNumber = u32;
 
-/// Index of one user's chunks. Postings and vectors may be in mapped files; everything else is in memory.
+/// Index of one holder's chunks. Postings and vectors may be in mapped files; everything else is in memory.
 #[derive(Clone, Default)]
 pub(super) struct UserIndex {
     chunks: Vec<Chunk>,
@@ -71,21 +73,6 @@ pub(super) struct Chunk {
     analyzer: Analyzer,
     is_alive: bool,
 }
-
-/// Chunks by similarity to a query.
-#[derive(Debug, Default)]
-pub(super) struct Cosines {
-    /// Chunks with the highest estimates, with exact cosines.
-    pub(super) nearest: Vec<(ChunkNumber, f32)>,
-    /// All other chunks, with estimated cosines; empty if `nearest` covers enough documents.
-    pub(super) others: Vec<(ChunkNumber, f32)>,
-    pub(super) unread: Unread,
-}
-
-/// Documents, by their places, with a chunk that the model has not embedded; empty if there are none. They
-/// are not compared at all: their other chunks do not say how near they are.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Unread(Vec<bool>);
 
 /// Error: the index has the largest possible number of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,11 +173,6 @@ impl UserIndex {
         self.chunks.len()
     }
 
-    /// Number of document places; every [`Chunk::document_place`] is smaller.
-    pub(super) fn document_places(&self) -> usize {
-        self.documents.len()
-    }
-
     /// Number of documents with a live chunk.
     pub(super) fn documents(&self) -> usize {
         self.alive_documents
@@ -237,100 +219,10 @@ impl UserIndex {
         }
     }
 
-    /// Ids (document, chunk) of the chunks that contain all of these words, each word in the form of the
-    /// chunk's analyzer.
-    pub(super) fn having_all(&self, words: &[QueryWord]) -> Vec<(i64, i64)> {
-        let words: HashSet<_> = words.iter().collect();
-        let mut counts = vec![0_u16; self.places()];
-        for word in &words {
-            self.visit(word, |place, _, _| counts[place as usize] += 1);
-        }
-        let of_analyzer = |analyzer| words.iter().filter(|word| word.term(analyzer).is_some()).count();
-        let needed: BTreeMap<_, _> =
-            self.analyzers.keys().map(|analyzer| (*analyzer, of_analyzer(*analyzer))).collect();
-        let having = (0..).zip(counts).filter(|(_, count)| *count > 0).filter_map(|(place, count)| {
-            let chunk = self.chunk(place).filter(|chunk| needed[&chunk.analyzer] == usize::from(count))?;
-            Some((self.document_at(chunk.document), self.id_at(place)))
-        });
-        having.collect()
-    }
-
     /// Ids of documents with a live chunk.
     pub(super) fn all_documents(&self) -> impl Iterator<Item = i64> + '_ {
         let chunks = self.document_chunks.iter().zip(&self.documents);
         chunks.filter(|(chunks, _)| **chunks > 0).map(|(_, document)| *document)
-    }
-
-    /// Analyzers of live chunks.
-    pub(super) fn analyzers(&self) -> Analyzers {
-        self.analyzers.iter().filter(|(_, count)| **count > 0).map(|(analyzer, _)| *analyzer).collect()
-    }
-
-    /// Analyzer of a chunk, by its database id; the default one if there is no such chunk.
-    pub(super) fn analyzer_of(&self, id: i64) -> Analyzer {
-        self.place(id).map(|place| self.chunks[place as usize].analyzer).unwrap_or_default()
-    }
-
-    /// Cosine similarities of chunks with a query's vector, restricted to documents that the model has read
-    /// completely, and that are `allowed` if that is given. If the exact ones cover at least `wanted` documents, the others are not estimated.
-    pub(super) fn cosines(&self, vector: &[f32], allowed: Option<&HashSet<i64>>, wanted: usize) -> Cosines {
-        let unread = self.unread();
-        let allowed: Option<Vec<bool>> = allowed.map(|allowed| {
-            let is_allowed = |document| allowed.contains(document);
-            self.documents.iter().map(is_allowed).collect()
-        });
-        let counts = |place: ChunkNumber| {
-            // A removed chunk has no row.
-            let document = self.chunks[place as usize].document as usize;
-            !unread.has_place(document) && allowed.as_ref().is_none_or(|allowed| allowed[document])
-        };
-        let is_enough = |nearest: &[(ChunkNumber, f32)]| self.documents_of(nearest) >= wanted;
-        let products = self.matrix.products(vector, counts, is_enough);
-        Cosines { nearest: products.exact, others: products.others, unread }
-    }
-
-    /// Documents with a live chunk that has no vector.
-    fn unread(&self) -> Unread {
-        if self.matrix.alive() == self.alive {
-            return Unread::default();
-        }
-        let mut unread = vec![false; self.documents.len()];
-        for (chunk, row) in self.chunks.iter().zip(&self.rows) {
-            unread[chunk.document as usize] |= chunk.is_alive && *row == NO_ROW;
-        }
-        Unread(unread)
-    }
-
-    /// Whether a document, by its database id, is in `unread`.
-    pub(super) fn is_in(&self, unread: &Unread, document: i64) -> bool {
-        self.document_places.get(&document).is_some_and(|place| unread.has_place(*place as usize))
-    }
-
-    /// Vector of a chunk, by the chunk's database id.
-    pub(super) fn vector(&self, id: i64) -> Option<Vec<f32>> {
-        self.matrix.vector(self.row(id)?)
-    }
-
-    /// Cosine similarities of chunks, given by their database ids, with a vector; `None` if the model has not
-    /// embedded all of them.
-    pub(super) fn cosines_of(&self, ids: impl Iterator<Item = i64>, vector: Vec<f32>) -> Option<Vec<f32>> {
-        let rows: Option<Vec<_>> = ids.map(|id| self.row(id)).collect();
-        Some(self.matrix.products_of(rows?.into_iter(), vector))
-    }
-
-    /// Row of a chunk in the matrix.
-    fn row(&self, id: i64) -> Option<u32> {
-        Some(self.rows[self.place(id)? as usize]).filter(|row| *row != NO_ROW)
-    }
-
-    /// Number of distinct documents of these chunks.
-    fn documents_of(&self, chunks: &[(ChunkNumber, f32)]) -> usize {
-        let mut is_there = vec![false; self.documents.len()];
-        let is_new = |(place, _): &&(ChunkNumber, f32)| {
-            let document = self.chunks[*place as usize].document as usize;
-            !std::mem::replace(&mut is_there[document], true)
-        };
-        chunks.iter().filter(is_new).count()
     }
 
     /// Database id of the chunk at a place.
@@ -384,17 +276,6 @@ impl UserIndex {
         self.alive += 1;
         self.words += u64::from(length);
         *self.analyzers.entry(analyzer).or_default() += 1;
-    }
-}
-
-impl Unread {
-    /// Number of documents with a live chunk that has no vector.
-    pub(super) fn count(&self) -> usize {
-        self.0.iter().filter(|is_unread| **is_unread).count()
-    }
-
-    fn has_place(&self, document: usize) -> bool {
-        self.0.get(document).is_some_and(|is_unread| *is_unread)
     }
 }
 

@@ -6,6 +6,7 @@ mod validation;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
+pub(crate) use identity::content_digest;
 pub(super) use validation::{validate, validate_upload};
 
 use super::document::{Artifact, NewFeed};

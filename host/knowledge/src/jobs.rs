@@ -254,9 +254,9 @@ impl Context {
     }
 
     /// Claims jobs, unless they are left to processes with newer settings.
-    async fn take(&self, kind: Kind, last_user: &str, limit: usize) -> kitbag_database::Result<Vec<Job>> {
+    async fn take(&self, kind: Kind, last_holder: &str, limit: usize) -> kitbag_database::Result<Vec<Job>> {
         if self.process.does_jobs().await? {
-            self.store.take(kind, &self.me, last_user, limit).await
+            self.store.take(kind, &self.me, last_holder, limit).await
         } else {
             // Gives back the rest of a batch that was claimed before.
             self.store.give_back(kind, &self.me, &[], 0).await?;

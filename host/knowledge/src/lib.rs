@@ -1,24 +1,27 @@
-//! Knowledge base: users' documents, with full-text and semantic search.
+//! Knowledge base: documents of users and of collections, with full-text and semantic search.
 //!
 //! Invariants:
-//! - a document belongs to one user and one source, both taken from the verified [`Origin`] and never
-//!   from a document; every statement names the user;
+//! - a document belongs to one holder and one source, both taken from the verified [`Origin`] and never
+//!   from a document; every statement names the holder, or those that its caller may read;
 //! - ingested documents are durable before [`Knowledge::ingest`] returns; every later step is a job that
 //!   survives a crash;
 //! - each batch is atomic: all of its documents are stored, or none.
 //!
 //! # Modules
 //!
+//! - `collections`: documents that a team keeps: who may read them, and who keeps them
 //! - `ingest`, `store`: validation and deduplication of documents; all SQL about them, each statement with
-//!   its user
+//!   its holder
 //! - `jobs`: the jobs after an ingest: `capture → index → embed`, retried on failure and resumed after a
 //!   crash; each job is claimed by one process
-//! - `quota`: storage and rate limits per user; database triggers count what is stored
+//! - `store/moves`, `janitor`: documents change their holder: into the bin and back; bins are emptied
+//! - `store/versions`: earlier texts of documents
+//! - `quota`: storage limits of holders and rate limits of users; database triggers count what is stored
 //! - `passages`, `words`, `embedding`: text → passages → counted stems, by the rules of the document's
 //!   language (docs/decisions/0046), and one vector per passage
 //! - `brief`: search over short texts that are not documents and that the caller stores: descriptions of
 //!   tools
-//! - `index`, `search`: a user's passages; BM25 and cosine similarity, fused; snippets
+//! - `index`, `search`: a holder's passages, and those of several as one (`index/union`); BM25 and cosine similarity, fused; snippets
 //! - `feedback`: documents compared once more with a query that is moved towards the best (docs/decisions/0082)
 //! - `index/keeper`, `files`, `file`: memory-mapped index files: which indexes have one, its path, its format
 //!   (docs/decisions/0053, docs/decisions/0049)
@@ -31,6 +34,7 @@
 mod bm25;
 pub mod brief;
 mod capture;
+pub mod collections;
 mod document;
 mod document_file;
 mod embedding;
@@ -41,6 +45,7 @@ mod fusion;
 pub mod fuzzing;
 mod index;
 mod ingest;
+mod janitor;
 mod jobs;
 pub mod model;
 mod passages;
@@ -50,9 +55,12 @@ mod snippet;
 mod store;
 mod words;
 
+use std::collections::HashMap;
 use std::io;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -73,9 +81,9 @@ pub use capture::{
     FrontMatter, MAX_FILES_IN_MEMORY, MAX_TEXT_BYTES, Markup, TranscriptionSettings,
 };
 pub use document::{
-    Artifact, Change, Counts, Coverage, DEFAULT_RESULTS, Document, DocumentPart, Feed, Found, Hit, Ingested,
-    Listing, MAX_RESULTS, Mode, NO_GOOD_MATCH, NewDocument, NewFeed, Origin, Page, Query, State, StateName,
-    Summary, TOOLS, TitleOrigin, USER_SOURCE,
+    Artifact, Change, Chosen, Conflict, Counts, Coverage, DEFAULT_RESULTS, Deletion, Document, DocumentPart,
+    Feed, Found, Hit, Ingested, Listing, MAX_CONFLICTS, MAX_RESULTS, Mode, Moved, NO_GOOD_MATCH, NewDocument,
+    NewFeed, Origin, Page, Query, State, StateName, Summary, TOOLS, TitleOrigin, USER_SOURCE, Version,
 };
 pub use document_file::DocumentFile;
 pub use embedding::{EmbedError, Embedder, Endpoint, ModelError};
@@ -85,10 +93,12 @@ pub use index::keeper::SearchFiles;
 use ingest::{Batch, validate, validate_upload};
 pub use jobs::JobLimits;
 use jobs::Jobs;
+pub use kitbag_database::Holder;
 use quota::Uploads;
-pub use quota::{Quota, QuotaExceeded, TooManyUploads, Usage};
+pub use quota::{HolderKind, Quota, QuotaExceeded, Quotas, TooManyUploads, Usage};
 use search::Search;
-use store::{Revision, Store, Stored};
+pub use search::operators::MINE;
+use store::{Kind, Move, Revision, Store, Stored};
 pub use words::language_of;
 
 /// Error for a file that came with a document and could not be stored.
@@ -127,8 +137,8 @@ pub struct Options {
     pub search_files: Option<SearchFiles>,
     /// Retry limits of the jobs after an ingest.
     pub jobs: JobLimits,
-    /// Storage limits per user.
-    pub quota: Quota,
+    /// Storage limits.
+    pub quotas: Quotas,
     /// Largest number of batches and files that each user may upload per minute.
     pub uploads_per_minute: NonZeroU32,
     /// Disk of the data directory.
@@ -147,7 +157,7 @@ impl Options {
             search_memory: 512 << 20,
             search_files: None,
             jobs: JobLimits::default(),
-            quota: Quota::default(),
+            quotas: Quotas::default(),
             uploads_per_minute: NonZeroU32::MAX,
             disk: Disk::unwatched(),
             hints: Hints::off(),
@@ -156,12 +166,50 @@ impl Options {
     }
 }
 
-/// Snapshot of the state of a user's documents: differs once any document becomes searchable, changes or is
+/// Snapshot of the state of some holders' documents: differs once any document becomes searchable, changes or is
 /// deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DocumentsState(Revision);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentsState(HashMap<Holder, Revision>);
 
 impl Parts {
+    async fn relocate(
+        &self,
+        from: &Holder,
+        to: &Holder,
+        chosen: &Chosen,
+        by: &str,
+    ) -> Result<Moved, KnowledgeError> {
+        if from == to {
+            return Ok(Moved::default());
+        }
+        let model = self.embedder.as_ref().map(Embedder::model);
+        let mut moved = Moved::default();
+        let mut after = 0;
+        loop {
+            let batch = self.store.move_batch(Move { from, to, by, model }, chosen, after).await?;
+            self.jobs.wake(&batch.jobs);
+            moved.count += batch.count;
+            let room = MAX_CONFLICTS.saturating_sub(moved.conflicts.len());
+            moved.conflicts.extend(batch.conflicts.into_iter().take(room));
+            match batch.last {
+                Some(last) => after = last,
+                None => return Ok(moved),
+            }
+        }
+    }
+
+    async fn purge(&self, holder: &Holder, chosen: &Chosen) -> Result<u64, KnowledgeError> {
+        let mut count = 0;
+        loop {
+            let purged = self.store.purge_batch(holder, chosen).await?;
+            self.capture.artifacts().end(&purged.let_go).await;
+            if purged.count == 0 {
+                return Ok(count);
+            }
+            count += purged.count;
+        }
+    }
+
     /// Stores a batch and the file that came with it. Also returns the file.
     async fn store_with(
         &self,
@@ -204,13 +252,13 @@ impl Knowledge {
             search_memory,
             search_files,
             jobs,
-            quota,
+            quotas,
             uploads_per_minute,
             disk,
             hints,
             workers,
         } = options;
-        let store = Store::new(database).with_quota(quota);
+        let store = Store::new(database).with_quotas(quotas);
         // Before the first job changes anything.
         let keeper = match search_files {
             Some(files) => {
@@ -333,12 +381,18 @@ impl Knowledge {
         self.0.store.usage_of_all().await
     }
 
-    /// Searches the user's documents.
-    pub async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
+    /// Searches the documents of these holders, for a user, who may read them.
+    pub async fn search(
+        &self,
+        user_id: &str,
+        holders: Vec<Holder>,
+        query: &Query,
+    ) -> Result<Found, KnowledgeError> {
         let parts = self.0.clone();
         let user_id = user_id.to_owned();
         let query = query.clone();
-        run_on(&self.0.runtime, async move { parts.search.search(&user_id, &query).await }).await?
+        let search = async move { parts.search.search(&user_id, &holders, &query).await };
+        run_on(&self.0.runtime, search).await?
     }
 
     /// Embeds a search query of a user; `None` without a model, or if it fails.
@@ -352,9 +406,9 @@ impl Knowledge {
         Some(self.0.embedder.as_ref()?.documents(texts).await)
     }
 
-    /// Current state of the user's documents, for comparison with a later one.
-    pub async fn state(&self, user_id: &str) -> Result<DocumentsState, KnowledgeError> {
-        Ok(DocumentsState(self.0.store.revision(user_id).await?))
+    /// Current state of these holders' documents, for comparison with a later one.
+    pub async fn state(&self, holders: &[Holder]) -> Result<DocumentsState, KnowledgeError> {
+        Ok(DocumentsState(self.0.store.revisions(holders).await?))
     }
 
     /// Discards the in-memory indexes of all users, after the database may have been replaced.
@@ -362,79 +416,144 @@ impl Knowledge {
         self.0.search.forget_indexes();
     }
 
-    /// Returns one document of the user.
-    pub async fn document(&self, user_id: &str, id: &str) -> Result<Document, KnowledgeError> {
+    /// Returns one document of these holders.
+    pub async fn document(&self, holders: Vec<Holder>, id: &str) -> Result<Document, KnowledgeError> {
         let parts = self.0.clone();
-        let user_id = user_id.to_owned();
         let id = id.to_owned();
         let document =
-            run_on(&self.0.runtime, async move { parts.store.document(&user_id, &id).await }).await?;
+            run_on(&self.0.runtime, async move { parts.store.document(&holders, &id).await }).await?;
         document?.ok_or(KnowledgeError::NotFound)
     }
 
-    /// Returns one document of the user with at most `count` characters of its text from `offset` on.
+    /// Returns one document of these holders with at most `count` characters of its text from `offset` on.
     pub async fn document_part(
         &self,
-        user_id: &str,
+        holders: &[Holder],
         id: &str,
         offset: u32,
         count: u32,
     ) -> Result<DocumentPart, KnowledgeError> {
-        let part = self.0.store.document_part(user_id, id, offset, count).await?;
+        let part = self.0.store.document_part(holders, id, offset, count).await?;
         part.ok_or(KnowledgeError::NotFound)
     }
 
-    /// Returns one document of the user without its text, which is not read.
-    pub async fn summary(&self, user_id: &str, id: &str) -> Result<Summary, KnowledgeError> {
-        self.0.store.summary(user_id, id).await?.ok_or(KnowledgeError::NotFound)
+    /// Returns one document of these holders without its text, which is not read.
+    pub async fn summary(&self, holders: &[Holder], id: &str) -> Result<Summary, KnowledgeError> {
+        self.0.store.summary(holders, id).await?.ok_or(KnowledgeError::NotFound)
     }
 
-    /// Number of the user's documents in each state.
-    pub async fn counts(&self, user_id: &str) -> Result<Counts, KnowledgeError> {
-        Ok(self.0.store.counts(user_id).await?)
+    /// Number of the holder's documents in each state.
+    pub async fn counts(&self, holder: &Holder) -> Result<Counts, KnowledgeError> {
+        Ok(self.0.store.counts(holder).await?)
     }
 
-    /// Storage usage and quota of the user.
-    pub async fn usage(&self, user_id: &str) -> Result<(Usage, Quota), KnowledgeError> {
-        Ok((self.0.store.usage(user_id).await?, self.0.store.quota()))
+    /// Storage usage and quota of the holder.
+    pub async fn usage(&self, holder: &Holder) -> Result<(Usage, Quota), KnowledgeError> {
+        Ok((self.0.store.usage(holder).await?, self.0.store.quota(holder)))
     }
 
-    /// Returns one page of the user's documents, newest first.
-    pub async fn documents(&self, user_id: &str, listing: &Listing) -> Result<Page, KnowledgeError> {
-        Ok(self.0.store.documents(user_id, listing).await?)
+    /// Returns one page of the holder's documents, newest first.
+    pub async fn documents(&self, holder: &Holder, listing: &Listing) -> Result<Page, KnowledgeError> {
+        Ok(self.0.store.documents(holder, listing).await?)
     }
 
-    /// Returns one page of the user's feeds, sorted by source and name: at most `limit`, after the first
+    /// Returns one page of the holder's feeds, sorted by source and name: at most `limit`, after the first
     /// `offset`.
-    pub async fn feeds(&self, user_id: &str, offset: u32, limit: u32) -> Result<Vec<Feed>, KnowledgeError> {
-        Ok(self.0.store.feeds(user_id, offset, limit).await?)
+    pub async fn feeds(&self, holder: &Holder, offset: u32, limit: u32) -> Result<Vec<Feed>, KnowledgeError> {
+        Ok(self.0.store.feeds(holder, offset, limit).await?)
     }
 
-    /// Number of documents in one feed of the user.
-    pub async fn feed_size(&self, user_id: &str, feed: &Feed) -> Result<u64, KnowledgeError> {
-        Ok(self.0.store.feed_size(user_id, &feed.source, &feed.key).await?)
+    /// Number of documents in one feed of the holder.
+    pub async fn feed_size(&self, holder: &Holder, feed: &Feed) -> Result<u64, KnowledgeError> {
+        Ok(self.0.store.feed_size(holder, &feed.source, &feed.key).await?)
     }
 
-    /// Deletes one document of the user, whatever its source.
-    pub async fn delete(&self, user_id: &str, id: &str) -> Result<(), KnowledgeError> {
+    /// Puts chosen documents of a holder into its bin, for the user `by`. Returns their number.
+    pub async fn delete(&self, holder: &Holder, chosen: Chosen, by: &str) -> Result<u64, KnowledgeError> {
+        Ok(self.relocate(holder, &holder.bin(), chosen, by).await?.count)
+    }
+
+    /// Gets chosen documents of a holder back from its bin, for the user `by`.
+    pub async fn restore(&self, holder: &Holder, chosen: Chosen, by: &str) -> Result<Moved, KnowledgeError> {
+        self.relocate(&holder.bin(), &holder.without_bin(), chosen, by).await
+    }
+
+    /// Moves chosen documents to another holder, for the user `by`.
+    pub async fn relocate(
+        &self,
+        from: &Holder,
+        to: &Holder,
+        chosen: Chosen,
+        by: &str,
+    ) -> Result<Moved, KnowledgeError> {
         let parts = self.0.clone();
-        let user_id = user_id.to_owned();
-        let id = id.to_owned();
-        to_its_end(async move {
-            let deleted = parts.store.delete(&user_id, &id).await?.ok_or(KnowledgeError::NotFound)?;
-            parts.capture.artifacts().end(deleted.artifact.as_slice()).await;
-            Ok(())
-        })
-        .await?
+        let from = from.clone();
+        let to = to.clone();
+        let by = by.to_owned();
+        to_its_end(async move { parts.relocate(&from, &to, &chosen, &by).await }).await?
     }
 
-    /// Returns the captured file of one document of the user, and a stream of its bytes.
+    /// Deletes chosen documents of a holder for good; those of a bin, if it is one. Returns their number.
+    pub async fn purge(&self, holder: &Holder, chosen: Chosen) -> Result<u64, KnowledgeError> {
+        let parts = self.0.clone();
+        let holder = holder.clone();
+        to_its_end(async move { parts.purge(&holder, &chosen).await }).await?
+    }
+
+    /// Deletes for good what has been in a bin for longer than `age`, and earlier texts that are too old. Returns the
+    /// number of documents.
+    pub async fn purge_bins(&self, age: Duration) -> Result<u64, KnowledgeError> {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let time = store::now().saturating_sub(age);
+        let mut count = 0;
+        for bin in self.0.store.bins_before(time).await? {
+            count += self.purge(&bin, Chosen::DeletedBefore(time)).await?;
+        }
+        self.0.store.remove_old_versions().await?;
+        Ok(count)
+    }
+
+    /// Earlier texts of one document of these holders, newest first.
+    pub async fn versions(&self, holders: &[Holder], id: &str) -> Result<Vec<Version>, KnowledgeError> {
+        self.summary(holders, id).await?;
+        Ok(self.0.store.versions(holders, id).await?)
+    }
+
+    /// An earlier text of one document of these holders: at most `count` characters from `offset` on.
+    pub async fn version_part(
+        &self,
+        holders: &[Holder],
+        id: &str,
+        number: u32,
+        part: Range<u32>,
+    ) -> Result<(Version, String), KnowledgeError> {
+        let count = part.end.saturating_sub(part.start);
+        let found = self.0.store.version_part(holders, id, number, part.start, count).await?;
+        found.ok_or(KnowledgeError::NotFound)
+    }
+
+    /// Makes an earlier text the text of a document again, for the user `by`.
+    pub async fn restore_version(
+        &self,
+        holder: &Holder,
+        id: &str,
+        number: u32,
+        by: &str,
+    ) -> Result<(), KnowledgeError> {
+        if !self.0.store.restore_version(holder, id, number, by).await? {
+            return Err(KnowledgeError::NotFound);
+        }
+        self.0.jobs.wake(&[Kind::Index]);
+        Ok(())
+    }
+
+    /// Returns the captured file of one document of these holders, and a stream of its bytes.
     pub async fn artifact(
         &self,
-        user_id: &str,
+        holders: &[Holder],
         id: &str,
     ) -> Result<(Artifact, BoxStream<'static, io::Result<Bytes>>), KnowledgeError> {
-        let artifact = self.0.store.artifact(user_id, id).await?.ok_or(KnowledgeError::NotFound)?;
+        let artifact = self.0.store.artifact(holders, id).await?.ok_or(KnowledgeError::NotFound)?;
         match self.0.capture.artifacts().open(&artifact.digest).await {
             Ok(Some(opened)) => Ok((artifact, opened.bytes)),
             // The document was deleted meanwhile.

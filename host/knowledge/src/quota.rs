@@ -1,4 +1,4 @@
-//! Limits per user: documents, bytes, and uploads per minute.
+//! Limits: documents and bytes of users and of collections, uploads of users per minute.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,6 +7,7 @@ use bytesize::ByteSize;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota as Rate};
 use kitbag_base::shares::{Share, Shares};
+use kitbag_database::Holder;
 use thiserror::Error;
 
 /// Largest number of simultaneous file uploads per user.
@@ -14,7 +15,7 @@ const MAX_UPLOADS_AT_ONCE: usize = 4;
 /// Number of admitted uploads after which full rate-limit buckets are discarded: a new bucket would be equal.
 const FORGET_EVERY: u32 = 1024;
 
-/// Storage limits per user.
+/// Storage limits of one holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// Largest number of documents.
@@ -23,7 +24,16 @@ pub struct Quota {
     pub bytes: u64,
 }
 
-/// Storage that a user's documents take.
+/// Storage limits of each user, and of each collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quotas {
+    /// Of each user's own documents.
+    pub per_user: Quota,
+    /// Of each collection.
+    pub per_collection: Quota,
+}
+
+/// Storage that a holder's documents take, those in its bin too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Number of documents.
@@ -37,11 +47,13 @@ pub struct Usage {
 pub enum QuotaExceeded {
     /// Too many documents.
     #[error(
-        "you have {} of the {quota} documents that you may have, and these would be {more} more. Delete \
-         some, or ask the operator for more (setting documents-per-user)",
-        .used
+        "{} {used} of the {quota} documents that {} may have, and these would be {more} more. Delete \
+         some and empty the bin, or ask the operator for more (setting documents-per-{})",
+        .of.has(), .of.pronoun(), .of.name()
     )]
     Documents {
+        /// Whose quota it is.
+        of: HolderKind,
         /// Current number of documents.
         used: u64,
         /// Largest allowed number of documents.
@@ -51,11 +63,13 @@ pub enum QuotaExceeded {
     },
     /// Too many bytes.
     #[error(
-        "your documents take {} of the {} that they may take, and this would be {} more. Delete some, large \
-         files first, or ask the operator for more (setting documents-size-per-user)",
-        ByteSize(*.used), ByteSize(*.quota), ByteSize(*.more)
+        "{} documents take {} of the {} that they may take, and this would be {} more. Delete some, large \
+         files first, and empty the bin, or ask the operator for more (setting documents-size-per-{})",
+        .of.possessive(), ByteSize(*.used), ByteSize(*.quota), ByteSize(*.more), .of.name()
     )]
     Bytes {
+        /// Whose quota it is.
+        of: HolderKind,
         /// Current size in bytes.
         used: u64,
         /// Largest allowed size in bytes.
@@ -63,6 +77,51 @@ pub enum QuotaExceeded {
         /// Number of bytes that would have been added.
         more: u64,
     },
+}
+
+/// Kind of a holder with a quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HolderKind {
+    /// The user who reads the message.
+    User,
+    /// A collection.
+    Collection,
+}
+
+impl HolderKind {
+    /// Kind of a holder.
+    pub(super) fn of(holder: &Holder) -> Self {
+        if holder.collection_id().is_some() { Self::Collection } else { Self::User }
+    }
+
+    /// Name in settings.
+    fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Collection => "collection",
+        }
+    }
+
+    fn has(self) -> &'static str {
+        match self {
+            Self::User => "you have",
+            Self::Collection => "the collection has",
+        }
+    }
+
+    fn pronoun(self) -> &'static str {
+        match self {
+            Self::User => "you",
+            Self::Collection => "it",
+        }
+    }
+
+    fn possessive(self) -> &'static str {
+        match self {
+            Self::User => "your",
+            Self::Collection => "the collection's",
+        }
+    }
 }
 
 /// Upload refused by a rate limit.
@@ -88,16 +147,16 @@ impl Default for Quota {
 
 impl Quota {
     /// Refuses a change that exceeds the quota. A change that reduces an existing excess is accepted.
-    pub(super) fn check(self, before: Usage, after: Usage) -> Result<(), QuotaExceeded> {
+    pub(super) fn check(self, of: HolderKind, before: Usage, after: Usage) -> Result<(), QuotaExceeded> {
         if after.documents > self.documents.max(before.documents) {
             let used = before.documents;
             let more = after.documents - before.documents;
-            return Err(QuotaExceeded::Documents { used, quota: self.documents, more });
+            return Err(QuotaExceeded::Documents { of, used, quota: self.documents, more });
         }
         if after.bytes > self.bytes.max(before.bytes) {
             let used = before.bytes;
             let more = after.bytes - before.bytes;
-            return Err(QuotaExceeded::Bytes { used, quota: self.bytes, more });
+            return Err(QuotaExceeded::Bytes { of, used, quota: self.bytes, more });
         }
         Ok(())
     }
@@ -155,14 +214,20 @@ mod tests {
             (usage(9, 900), usage(9, 899), false),
             (usage(9, 900), usage(9, 901), true),
         ] {
-            assert_eq!(quota.check(before, after).is_err(), is_refused, "{before:?} {after:?}");
+            assert_eq!(
+                quota.check(HolderKind::User, before, after).is_err(),
+                is_refused,
+                "{before:?} {after:?}"
+            );
         }
     }
 
     #[test]
     fn a_refusal_says_what_there_is_what_there_may_be_and_what_to_do() {
         let quota = Quota { documents: 2, bytes: 2 << 30 };
-        let refusal = |before, after| quota.check(before, after).expect_err("it is too much").to_string();
+        let refusal = |before, after| {
+            quota.check(HolderKind::User, before, after).expect_err("it is too much").to_string()
+        };
 
         let used = Usage { documents: 2, bytes: 2 << 30 };
         let documents = refusal(used, Usage { documents: 5, ..used });

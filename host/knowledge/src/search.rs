@@ -1,4 +1,4 @@
-//! Search: full-text and semantic rankings over the user's own chunks in memory, fused.
+//! Search: full-text and semantic rankings over the chunks, in memory, of all holders that the caller may read, fused.
 
 mod filter;
 mod named;
@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 
 use kitbag_base::tasks::off_thread;
 use kitbag_base::turns::Turns;
+use kitbag_database::Holder;
+use kitbag_manifest::Problems;
 use kitbag_manifest::knowledge::check_search;
 use tracing::warn;
 
 use self::filter::Check;
 pub(super) use self::named::last_segment;
-use self::operators::Parsed;
+use self::operators::{MINE, Parsed};
 use self::queries::Queries;
 use super::bm25;
 use super::document::{Coverage, Found, Hit, Mode, Query};
@@ -28,13 +30,14 @@ use super::embedding::{EmbedError, Embedder};
 use super::error::KnowledgeError;
 use super::feedback::fuse_with_feedback;
 use super::fusion::{Candidate, DEPTH, FLOOR, Fused, MEANING_WEIGHT, fuse, make_descending, nearest_first};
+use super::index::Union;
 use super::index::cache::{CachedIndex, Indexes};
 use super::index::keeper::Keeper;
 use super::snippet::snippet;
-use super::store::{Sources, Store};
+use super::store::{Names, Store};
 use super::words::{self, QueryWord};
 
-/// Search over the documents of all users, separately for each.
+/// Search over the documents of all holders, of some at a time.
 pub(super) struct Search {
     store: Store,
     queries: Option<Queries>,
@@ -47,7 +50,15 @@ pub(super) struct Search {
     complained: Mutex<Option<Instant>>,
 }
 
-/// Full-text ranking of a query over a user's index.
+/// What one search may see, and who searches.
+struct Scope<'s> {
+    /// Who waits for a turn to compute.
+    user: &'s str,
+    holders: &'s [Holder],
+    indexes: Vec<Arc<CachedIndex>>,
+}
+
+/// Full-text ranking of a query.
 struct Ranked {
     /// Documents that the query's conditions allow; `None`: all.
     allowed: Option<Arc<HashSet<i64>>>,
@@ -61,6 +72,24 @@ const MEASURED_MODEL: &str = "local:5d1cbe4297030e23";
 
 /// Shortest time between two warnings about a failing model.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
+
+/// Largest number of holders that are searched at once: the caller's own documents, and 64 collections.
+const MAX_HOLDERS: usize = 65;
+
+/// Whether a query's `in:` operators allow the documents of a holder.
+fn is_in(holder: &Holder, collections: &Names) -> bool {
+    collections.allow(holder.collection_id().unwrap_or(MINE))
+}
+
+fn too_many(holders: usize) -> KnowledgeError {
+    let mut problems = Problems::default();
+    let most = MAX_HOLDERS - 1;
+    problems.add(
+        "query",
+        format!("would search {holders} collections, and at most {most} are searched at once; choose some with in:NAME"),
+    );
+    KnowledgeError::Invalid(problems)
+}
 
 impl Search {
     /// Without an embedder, search is full-text only. Indexes take at most `memory` bytes. `keeper`
@@ -98,49 +127,58 @@ impl Search {
         self.indexes.close().await;
     }
 
-    /// Finds the user's documents that match best.
-    pub(super) async fn search(&self, user_id: &str, query: &Query) -> Result<Found, KnowledgeError> {
+    /// Finds the documents of these holders that match best, for a user.
+    pub(super) async fn search(
+        &self,
+        user: &str,
+        holders: &[Holder],
+        query: &Query,
+    ) -> Result<Found, KnowledgeError> {
         check_search(&query.text, query.limit).map_err(KnowledgeError::Invalid)?;
         let text = words::plain(&query.text);
-        let Parsed { text, conditions, sources } = if query.has_operators {
+        let Parsed { text, conditions, sources, collections } = if query.has_operators {
             operators::parse(&text).map_err(KnowledgeError::Invalid)?
         } else {
             Parsed::words(&text)
         };
+        let holders: Vec<_> = holders.iter().filter(|it| is_in(it, &collections)).cloned().collect();
+        if holders.len() > MAX_HOLDERS {
+            return Err(too_many(holders.len()));
+        }
         let by_words = async {
-            let (entry, allowed) = tokio::try_join!(self.indexes.fresh(user_id), async {
-                Ok(self.allowed(user_id, query, &sources).await?)
+            let (indexes, allowed) = tokio::try_join!(self.indexes.fresh(&holders), async {
+                Ok(self.allowed(&holders, query, &sources).await?)
             })?;
+            let scope = Scope { user, holders: &holders, indexes };
             let text = text.clone();
-            let ranked = self.compute(user_id, &entry, move |entry| {
-                let index = entry.read();
-                let (allowed, checks) = filter::choose(&index, conditions, allowed);
-                let words = words::of_query(&text, index.analyzers());
-                let ranking = bm25::rank(&index, &words, allowed.as_deref(), DEPTH);
+            let ranked = self.compute(&scope, move |union| {
+                let (allowed, checks) = filter::choose(union, conditions, allowed);
+                let words = words::of_query(&text, union.analyzers());
+                let ranking = bm25::rank(union, &words, allowed.as_deref(), DEPTH);
                 Ranked { allowed, checks, words, ranking }
             });
             let ranked = ranked.await;
-            Ok::<_, KnowledgeError>((entry, ranked))
+            Ok::<_, KnowledgeError>((scope, ranked))
         };
-        let (by_words, vector) = tokio::join!(by_words, self.embed(user_id, &text));
-        let (entry, Ranked { allowed, checks, words, ranking: by_words }) = by_words?;
+        let (by_words, vector) = tokio::join!(by_words, self.embed(user, &text));
+        let (scope, Ranked { allowed, checks, words, ranking: by_words }) = by_words?;
         let (ranking, coverage) = match vector {
             Some(vector) => {
                 // Documents that are dropped after the ranking must not move the query.
                 let has_feedback = checks.iter().all(Check::is_decided);
-                let fused = self.fused(user_id, &entry, by_words, vector, allowed, has_feedback);
+                let fused = self.fused(&scope, by_words, vector, allowed, has_feedback);
                 let (fused, coverage) = fused.await;
                 (fused, Some(coverage))
             }
             None => (fuse(&by_words, &[], MEANING_WEIGHT, |_| false), None),
         };
-        let mut ranking = self.named_first(user_id, &text, ranking).await?;
+        let mut ranking = self.named_first(&scope, &text, ranking).await?;
         make_descending(&mut ranking);
         let shown = (query.offset as usize).saturating_add(query.limit as usize);
-        let ranking = self.checked(user_id, &entry, ranking, checks, shown.saturating_add(1)).await?;
+        let ranking = self.checked(&scope, ranking, checks, shown.saturating_add(1)).await?;
         let is_measured = coverage.is_none() || self.has_measured_model;
         let has_good_match = ranking.first().is_some_and(|best| !is_measured || best.score >= FLOOR);
-        let found = self.show(user_id, query, &entry, &words, ranking, coverage).await?;
+        let found = self.show(&scope, query, &words, ranking, coverage).await?;
         Ok(Found { has_good_match, ..found })
     }
 
@@ -161,24 +199,23 @@ impl Search {
     /// Fuses the full-text ranking of a query with the semantic ranking of its vector.
     async fn fused(
         &self,
-        user_id: &str,
-        entry: &Arc<CachedIndex>,
+        scope: &Scope<'_>,
         by_words: Vec<Candidate>,
         vector: Vec<f32>,
         allowed: Option<Arc<HashSet<i64>>>,
         has_feedback: bool,
     ) -> (Vec<Fused>, Coverage) {
-        self.compute(user_id, entry, move |entry| {
-            let index = entry.read();
-            let cosines = index.cosines(&vector, allowed.as_deref(), DEPTH);
-            let by_meaning = nearest_first(&index, &cosines, DEPTH);
-            let is_unread = |document| index.is_in(&cosines.unread, document);
+        self.compute(scope, move |union| {
+            let cosines = union.cosines(&vector, allowed.as_deref(), DEPTH);
+            let nearest = nearest_first(union, &cosines, DEPTH);
+            let is_unread = |document| union.is_in(&cosines.unread, document);
             let fused = if has_feedback {
-                fuse_with_feedback(&index, &vector, &by_words, &by_meaning, is_unread)
+                fuse_with_feedback(union, &vector, &by_words, &nearest, is_unread)
             } else {
+                let by_meaning: Vec<_> = nearest.iter().map(|nearest| nearest.found).collect();
                 fuse(&by_words, &by_meaning, MEANING_WEIGHT, is_unread)
             };
-            let documents = index.documents();
+            let documents = union.documents();
             (fused, Coverage { embedded: documents - cosines.unread.count(), documents })
         })
         .await
@@ -187,7 +224,7 @@ impl Search {
     /// Ranking with the documents that the query names at its beginning.
     async fn named_first(
         &self,
-        user_id: &str,
+        scope: &Scope<'_>,
         text: &str,
         ranking: Vec<Fused>,
     ) -> kitbag_database::Result<Vec<Fused>> {
@@ -195,39 +232,41 @@ impl Search {
             return Ok(ranking);
         }
         let best: Vec<_> = ranking.iter().take(named::DEPTH).map(|found| found.document).collect();
-        Ok(named::first(text, &self.store.names(user_id, &best).await?, ranking))
+        Ok(named::first(text, &self.store.names(scope.holders, &best).await?, ranking))
     }
 
     /// Documents that the query's filters allow; `None`: all.
     async fn allowed(
         &self,
-        user_id: &str,
+        holders: &[Holder],
         query: &Query,
-        sources: &Sources,
+        sources: &Names,
     ) -> kitbag_database::Result<Option<Arc<HashSet<i64>>>> {
-        if query.source.is_none() && query.author.is_none() && *sources == Sources::default() {
+        if query.source.is_none() && query.author.is_none() && *sources == Names::default() {
             return Ok(None);
         }
-        Ok(Some(Arc::new(self.store.matching(user_id, query, sources).await?)))
+        Ok(Some(Arc::new(self.store.matching(holders, query, sources).await?)))
     }
 
     async fn compute<T: Send + 'static>(
         &self,
-        user_id: &str,
-        entry: &Arc<CachedIndex>,
-        work: impl FnOnce(&CachedIndex) -> T + Send + 'static,
+        scope: &Scope<'_>,
+        work: impl FnOnce(&Union<'_>) -> T + Send + 'static,
     ) -> T {
-        let _turn = self.computing.take(user_id).await;
-        let entry = entry.clone();
-        off_thread(move || work(&entry)).await
+        let _turn = self.computing.take(scope.user).await;
+        let indexes = scope.indexes.clone();
+        off_thread(move || {
+            let locked: Vec<_> = indexes.iter().map(|index| index.read()).collect();
+            work(&Union::of(locked.iter().map(|index| &**index)))
+        })
+        .await
     }
 
     /// Requested page of the ranking, with metadata and snippets.
     async fn show(
         &self,
-        user_id: &str,
+        scope: &Scope<'_>,
         query: &Query,
-        entry: &Arc<CachedIndex>,
         words: &[QueryWord],
         ranking: Vec<Fused>,
         coverage: Option<Coverage>,
@@ -239,12 +278,11 @@ impl Search {
         let documents: Vec<_> = shown.iter().map(|found| found.document).collect();
         let chunks: Vec<_> = shown.iter().map(|found| found.chunk).collect();
         let (mut documents, texts): (HashMap<_, _>, HashMap<_, _>) = tokio::try_join!(
-            self.store.summaries(user_id, &documents),
-            self.store.chunk_texts(user_id, &chunks)
+            self.store.summaries(scope.holders, &documents),
+            self.store.chunk_texts(scope.holders, &chunks)
         )?;
-        let analyzers = self.compute(user_id, entry, move |entry| {
-            let index = entry.read();
-            chunks.iter().map(|chunk| (*chunk, index.analyzer_of(*chunk))).collect::<HashMap<_, _>>()
+        let analyzers = self.compute(scope, move |union| {
+            chunks.iter().map(|chunk| (*chunk, union.analyzer_of(*chunk))).collect::<HashMap<_, _>>()
         });
         let analyzers = analyzers.await;
         // Documents that were deleted since the ranking are left out.

@@ -1,7 +1,7 @@
 //! All SQL on the tables of the knowledge base.
 //!
-//! Invariant: every statement names the user. Exceptions: the selection of the next jobs and of the models in
-//! use covers all users; the check of index files covers several.
+//! Invariant: every statement names the holder, or those that its caller may read. Exceptions: the selection of the
+//! next jobs and of the models in use covers all holders.
 
 mod artifacts;
 mod captures;
@@ -12,33 +12,36 @@ mod history;
 mod index;
 mod ingest;
 mod jobs;
+mod moves;
 mod rows;
 mod search;
 mod subjects;
 #[cfg(test)]
 pub(super) mod tests;
 mod usage;
+mod versions;
 
 use jiff::Timestamp;
-use kitbag_database::Database;
+use kitbag_database::{Database, Holder, list};
 
 use super::document::StateName;
-use super::quota::Quota;
+use super::quota::Quotas;
 pub(super) use captures::{Read, Unkept};
 pub(super) use chunks::{NewChunk, Unembedded};
 pub(super) use index::{BEGINNING, ChunkRow, End, Revision};
 pub(super) use ingest::Stored;
 pub(super) use jobs::{Failed, Job, Kind};
-pub(super) use search::{DocumentName, Sources};
+pub(super) use moves::Move;
+pub(super) use search::{DocumentName, Names};
 pub(super) use subjects::Subject;
 
 /// Access to all documents, feeds, chunks and jobs.
 #[derive(Clone)]
-pub(super) struct Store(Database, Quota);
+pub(super) struct Store(Database, Quotas);
 
 impl Store {
     pub(super) fn new(database: Database) -> Self {
-        Self(database, Quota::default())
+        Self(database, Quotas::default())
     }
 }
 
@@ -56,6 +59,11 @@ impl StateName {
             Self::Failed => "failed",
         }
     }
+}
+
+/// Holders, as a parameter for `json_each`.
+fn holders_list(holders: &[Holder]) -> String {
+    list(&holders.iter().map(Holder::key).collect::<Vec<_>>())
 }
 
 /// Converts a count to the type of the database; saturates.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use kitbag_base::memory::{Lease, MemoryBudget, Shortage};
 use kitbag_base::shares::Share;
+use kitbag_knowledge::Holder;
 use kitbag_manifest::asking;
 use kitbag_manifest::question::Question;
 use kitbag_vault::UserSecrets;
@@ -34,6 +35,8 @@ pub struct Invocation {
     pub arguments: String,
     /// The calling user.
     pub user_id: String,
+    /// Holders whose documents the user may read; the user is one of them.
+    pub readable: Arc<[Holder]>,
     /// The toolkit's owner; empty for the component that runs code of models, which has no owner.
     pub owner: String,
     /// The user's settings for the toolkit, as a JSON object.
@@ -249,6 +252,7 @@ impl Runner {
             grants: &self.grants,
             owner: &invocation.owner,
             user_id: &invocation.user_id.as_str().into(),
+            readable: &invocation.readable,
             secrets: &invocation.secrets,
             progress: invocation.progress.as_ref(),
             answers: invocation.answers.as_ref(),

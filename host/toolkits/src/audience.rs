@@ -8,24 +8,11 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Not;
 
-use kitbag_identity::Groups;
+use kitbag_identity::{Groups, InvalidSubject, Subject};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of grants per toolkit.
 pub(super) const MAX_GRANTS: usize = 200;
-/// Maximum length of a user id or group name, in bytes.
-const MAX_NAME_BYTES: usize = 256;
-
-/// The users to whom a grant applies.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
-    /// The user with this id.
-    User(String),
-    /// The members of the group with this name.
-    Group(String),
-    /// All users who can sign in.
-    Everyone,
-}
 
 /// Maximum numbers of calls; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,12 +61,9 @@ struct GrantRecord {
 /// Reason why a grant is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGrant {
-    /// The grant names several subjects, or none.
-    #[error("a grant is for one user, for one group, or for everyone")]
-    Subject,
-    /// The name cannot be the name of a user or group.
-    #[error("the name of a user or a group has from 1 to 256 bytes, and no NUL")]
-    Name,
+    /// The subject is invalid.
+    #[error(transparent)]
+    Subject(#[from] InvalidSubject),
     /// `each` is set for a subject that is not a group.
     #[error("`each` is for groups: limits of a user, and of everyone, are those of each user")]
     Each,
@@ -108,45 +92,6 @@ pub struct Limited {
     pub grant: Grant,
     /// The user whose calls are counted; `None` if the members of a group are counted together.
     pub user: Option<String>,
-}
-
-impl Subject {
-    /// Returns the named subject. Fails unless exactly one is named.
-    pub fn named(user: Option<String>, group: Option<String>, everyone: bool) -> Result<Self, InvalidGrant> {
-        let subject = match (user, group, everyone) {
-            (Some(user), None, false) => Self::User(user),
-            (None, Some(group), false) => Self::Group(group),
-            (None, None, true) => Self::Everyone,
-            _ => return Err(InvalidGrant::Subject),
-        };
-        match &subject {
-            Self::User(name) | Self::Group(name)
-                if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') =>
-            {
-                Err(InvalidGrant::Name)
-            }
-            _ => Ok(subject),
-        }
-    }
-
-    /// Whether the subject includes the user with this id and these groups.
-    pub fn includes(&self, user: &str, groups: &Groups) -> bool {
-        match self {
-            Self::User(id) => id == user,
-            Self::Group(name) => groups.contains(name),
-            Self::Everyone => true,
-        }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::User(id) => write!(out, "user:{id}"),
-            Self::Group(name) => write!(out, "group:{name}"),
-            Self::Everyone => out.write_str("everyone"),
-        }
-    }
 }
 
 impl CallLimits {
@@ -184,12 +129,8 @@ impl Grant {
 impl From<Grant> for GrantRecord {
     fn from(Grant { subject, tool, limits }: Grant) -> Self {
         let CallLimits { per_minute, per_day, each } = limits;
-        let rest = Self { tool, per_minute, per_day, each, ..Self::default() };
-        match subject {
-            Subject::User(id) => Self { user: Some(id), ..rest },
-            Subject::Group(name) => Self { group: Some(name), ..rest },
-            Subject::Everyone => Self { everyone: true, ..rest },
-        }
+        let (user, group, everyone) = subject.into_members();
+        Self { user, group, everyone, tool, per_minute, per_day, each }
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Actor;
+use kitbag_identity::Subject;
 
-use super::audience::{Grant, Subject};
+use super::audience::Grant;
 use super::current::CurrentRegistry;
 use super::error::ToolkitError;
 use super::store::AudienceStore;

@@ -36,6 +36,7 @@ use tracing::{Instrument, error};
 
 use crate::code_runner::{self, NoCodeRunner, RUN_CODE};
 use crate::invocations::{Conclusion, Outcome};
+use crate::knowledge_tools::Reader;
 use crate::offers::Offer;
 use crate::registry::Tool;
 use admission::Admission;
@@ -140,7 +141,7 @@ impl Dispatch {
 
     async fn run(
         &self,
-        Call { caller, tool, limits, run, answers, .. }: Call<'_>,
+        Call { caller, readable, tool, limits, run, answers, .. }: Call<'_>,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         trace: &Trace,
@@ -198,6 +199,7 @@ impl Dispatch {
             target,
             arguments,
             user_id: caller.user_id.clone(),
+            readable: readable.clone(),
             owner: tool.owner().to_owned(),
             config,
             secrets: secrets.clone(),
@@ -225,7 +227,16 @@ impl Dispatch {
             Prepared::Own(tool) => {
                 let observations = Observations::default();
                 recording.watch(&observations, &secrets);
-                (callee::call_own(tool, &caller.user_id, &secrets, arguments).await, observations)
+                (
+                    callee::call_own(
+                        tool,
+                        &Reader { user_id: &caller.user_id, readable: &readable },
+                        &secrets,
+                        arguments,
+                    )
+                    .await,
+                    observations,
+                )
             }
         };
         let _step = trace.begin(CallStep::CheckResult);

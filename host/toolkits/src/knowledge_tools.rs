@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use kitbag_base::base_url::below;
 use kitbag_base::redaction::Redactor;
 use kitbag_knowledge::{
-    Coverage, DEFAULT_RESULTS, DocumentPart, Hit, Knowledge, KnowledgeError, NO_GOOD_MATCH, Query, State,
-    Summary,
+    Coverage, DEFAULT_RESULTS, DocumentPart, Hit, Holder, Knowledge, KnowledgeError, NO_GOOD_MATCH, Query,
+    State, Summary,
 };
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
@@ -54,6 +54,14 @@ pub struct KnowledgeTool {
     pub index: usize,
 }
 
+/// Who calls, and whose documents they may read.
+pub struct Reader<'r> {
+    /// Id of the user.
+    pub user_id: &'r str,
+    /// The user, and collections.
+    pub readable: &'r [Holder],
+}
+
 #[derive(Deserialize)]
 struct SearchArguments {
     query: String,
@@ -81,6 +89,9 @@ struct SearchResults {
 struct SearchResult {
     id: String,
     title: String,
+    /// Id of the collection; absent for the user's own documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collection: Option<String>,
     url: String,
     snippet: String,
     /// Relevance, 0 to 1, to two decimal places.
@@ -100,6 +111,8 @@ struct FetchedDocument {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collection: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<String>,
     /// Time of the last change: RFC 3339, UTC.
@@ -138,17 +151,19 @@ impl KnowledgeTools {
         Some(KnowledgeTool { tools: self.clone(), index })
     }
 
-    async fn search(&self, user_id: &str, arguments: SearchArguments) -> Result<ToolResult, CallError> {
+    async fn search(&self, reader: &Reader<'_>, arguments: SearchArguments) -> Result<ToolResult, CallError> {
         let SearchArguments { query: text, offset } = arguments;
         let offset = offset.unwrap_or_default();
         let limit = DEFAULT_RESULTS;
         let query = Query { text, has_operators: true, limit, offset, source: None, author: None };
-        let found = self.knowledge.search(user_id, &query).await.map_err(refused)?;
+        let found =
+            self.knowledge.search(reader.user_id, reader.readable.to_vec(), &query).await.map_err(refused)?;
         let next_offset = found.has_more.then(|| offset.saturating_add(limit));
         let result = |Hit { document, snippet, score, .. }: Hit| {
             let url = self.url(&document);
             let score = (score * 100.0).round() / 100.0;
-            SearchResult { id: document.id, title: document.title, url, snippet, score }
+            let collection = document.holder.collection_id().map(str::to_owned);
+            SearchResult { id: document.id, title: document.title, collection, url, snippet, score }
         };
         let is_poor = !found.has_good_match && !found.hits.is_empty();
         let notes = [is_poor.then(|| NO_GOOD_MATCH.to_owned()), found.coverage.and_then(Coverage::note)];
@@ -159,7 +174,7 @@ impl KnowledgeTools {
 
     async fn fetch(
         &self,
-        user_id: &str,
+        reader: &Reader<'_>,
         redactor: &Redactor,
         arguments: FetchArguments,
     ) -> Result<ToolResult, CallError> {
@@ -169,7 +184,7 @@ impl KnowledgeTools {
         let longest = u32::try_from(redactor.longest()).unwrap_or(u32::MAX);
         let margin = longest.min(offset);
         let count = MAX_CHARACTERS.saturating_add(longest.saturating_mul(2));
-        let part = self.knowledge.document_part(user_id, &id, offset - margin, count).await;
+        let part = self.knowledge.document_part(reader.readable, &id, offset - margin, count).await;
         let DocumentPart { summary, text: around, characters } = part.map_err(refused)?;
         let part = bytes_of_part(&around, margin);
         let end = u64::from(offset) + around[part.clone()].chars().count() as u64;
@@ -180,6 +195,7 @@ impl KnowledgeTools {
             title: summary.title,
             text,
             metadata: Metadata {
+                collection: summary.holder.collection_id().map(str::to_owned),
                 source: summary.source,
                 author: summary.author,
                 updated_at: Timestamp::from_millisecond(summary.updated_at).unwrap_or_default().to_string(),
@@ -202,17 +218,17 @@ impl KnowledgeTool {
         &self.tools.definition.tools[self.index]
     }
 
-    /// Runs a call of this user with validated arguments. `redactor` contains the user's secrets: it finds
+    /// Runs a call with validated arguments. `redactor` contains the user's secrets: it finds
     /// those that a part of a text cuts. Whole secrets are left to the caller.
     pub async fn call(
         &self,
-        user_id: &str,
+        reader: &Reader<'_>,
         redactor: &Redactor,
         arguments: Value,
     ) -> Result<ToolResult, CallError> {
         match self.definition().name.as_str() {
-            SEARCH => self.tools.search(user_id, read(arguments)?).await,
-            _ => self.tools.fetch(user_id, redactor, read(arguments)?).await,
+            SEARCH => self.tools.search(reader, read(arguments)?).await,
+            _ => self.tools.fetch(reader, redactor, read(arguments)?).await,
         }
     }
 }
@@ -269,6 +285,7 @@ fn definition() -> ToolkitDefinition {
         "type": "object",
         "properties": {
             "source": text("Who added it: the id of a toolkit, or `user`."),
+            "collection": text("The collection it is in, if any."),
             "author": text("Its byline."),
             "updatedAt": text("When it was changed last, RFC 3339."),
             "characters": { "type": "integer", "description": "Of the whole text." },
@@ -280,7 +297,7 @@ fn definition() -> ToolkitDefinition {
     let search = ToolDefinition {
         name: SEARCH.to_owned(),
         title: Some("Search documents".to_owned()),
-        description: "Searches the user's own documents, by words and by meaning. Answers with the best ones, each with the \
+        description: "Searches the user's documents and their team's, by words and by meaning. Answers with the best ones, each with the \
                       passage that fits best; `fetch` reads one."
             .to_owned(),
         input_schema: json!({
@@ -289,7 +306,7 @@ fn definition() -> ToolkitDefinition {
                 "query": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "Words, or a question. \"a phrase\", -word, source:ID and author:NAME narrow it down.",
+                    "description": "Words, or a question. \"a phrase\", -word, source:ID and in:COLLECTION narrow it down.",
                 },
                 "offset": offset("`nextOffset` of the answer before, for more results."),
             },
@@ -305,6 +322,7 @@ fn definition() -> ToolkitDefinition {
                         "properties": {
                             "id": text("What `fetch` takes."),
                             "title": text("Its title."),
+                            "collection": text("The collection it is in, if any."),
                             "url": text("Where a person finds it."),
                             "snippet": text("The passage that fits best."),
                             "score": { "type": "number", "description": "How good it is, 0 to 1; below 0.4 it is probably about something else." },
@@ -323,7 +341,7 @@ fn definition() -> ToolkitDefinition {
         name: FETCH.to_owned(),
         title: Some("Read a document".to_owned()),
         description: format!(
-            "Reads one of the user's own documents that `search` has found. Of a long text, the answer has up to \
+            "Reads a document that `search` has found. Of a long text, the answer has up to \
              {MAX_CHARACTERS} characters; `metadata.nextOffset` continues it."
         ),
         input_schema: json!({

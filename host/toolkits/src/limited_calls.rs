@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kitbag_database::Database;
+use kitbag_identity::Subject;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::audience::{Grant, Limited, Subject};
+use super::audience::{Grant, Limited};
 use super::store::{CountStore, keys};
 
 /// Interval in which counts of past periods are removed, in milliseconds.

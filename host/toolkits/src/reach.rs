@@ -8,7 +8,7 @@
 mod tests;
 
 use kitbag_base::sha256::Sha256;
-use kitbag_manifest::{Auth, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{Auth, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
 use kitbag_net::egress::{Allowlist, canonical_host};
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -32,7 +32,7 @@ pub struct Reach {
     auth: Vec<Auth>,
 }
 
-const KNOWLEDGE: [&str; 2] = [SCOPE_SEARCH, SCOPE_INGEST];
+const KNOWLEDGE: [&str; 3] = [SCOPE_SEARCH, SCOPE_COLLECTIONS, SCOPE_INGEST];
 
 /// A part of a reach, described for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +132,12 @@ impl Reach {
 
     /// Describes what requests to the toolkit's hosts may carry.
     fn what_it_sends(&self) -> String {
-        let documents = self.scopes.iter().any(|scope| scope == SCOPE_SEARCH).then_some("your documents");
+        let has = |scope: &str| self.scopes.iter().any(|it| it == scope);
+        let documents = match (has(SCOPE_SEARCH), has(SCOPE_COLLECTIONS)) {
+            (false, _) => None,
+            (true, false) => Some("your documents"),
+            (true, true) => Some("your documents and those of collections that you can read"),
+        };
         let secrets = (!self.reads.is_empty()).then(|| format!("your secrets {}", self.reads.join(", ")));
         let carried: Vec<_> = [documents.map(str::to_owned), secrets].into_iter().flatten().collect();
         if carried.is_empty() {
@@ -152,6 +157,12 @@ impl Reach {
             SCOPE_SEARCH => {
                 "lets it read all your documents, and send them to the hosts that it reaches".to_owned()
             }
+            SCOPE_COLLECTIONS if self.hosts.is_empty() => {
+                "lets it search and read the collections that you can read".to_owned()
+            }
+            SCOPE_COLLECTIONS => "lets it search and read the collections that you can read, and send their documents to the \
+                                  hosts that it reaches"
+                .to_owned(),
             SCOPE_INGEST => {
                 "lets it add documents to yours, with files from any host, and replace those that it has added"
                     .to_owned()

@@ -4,7 +4,8 @@ use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use kitbag_access::Operator;
-use kitbag_access::values::toolkits::audience::{Grant, Subject};
+use kitbag_access::values::identity::Subject;
+use kitbag_access::values::toolkits::audience::Grant;
 use kitbag_base::json_object::JsonObject;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Upload of document files from a user's disk, and download by their owner.
+//! Upload of document files from a user's disk, and download by those who may read them.
 
 pub(super) mod fuzzing;
 
@@ -34,6 +34,8 @@ pub(super) struct About {
     mime_type: Option<String>,
     #[serde(default)]
     capture_only: bool,
+    /// Collection, by id; without it, the user's own documents.
+    collection: Option<String>,
     feed_key: Option<String>,
     /// Defaults to the key.
     feed_name: Option<String>,
@@ -55,9 +57,9 @@ pub(super) async fn upload(
 ) -> Result<(StatusCode, Json<Stored>), WebError> {
     let file = body.into_data_stream().map_err(io::Error::other).boxed();
     let name = about.name.clone();
+    let holder = user.documents().of(about.collection.as_deref())?;
     let document = about.into_document()?;
-    let stored =
-        user.documents().ingest_file(document, name.as_deref(), file, declared_length(&headers)).await?;
+    let stored = holder.ingest_file(document, name.as_deref(), file, declared_length(&headers)).await?;
     let (status, change) = match stored.change {
         Change::Created => (StatusCode::CREATED, "CREATED"),
         Change::Updated => (StatusCode::OK, "UPDATED"),
@@ -71,7 +73,7 @@ pub(super) fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// `GET /documents/{id}/artifact`: the captured file, for the document's owner. Other users get the same
+/// `GET /documents/{id}/artifact`: the captured file, for those who may read the document. Others get the same
 /// response as for a document that does not exist.
 ///
 /// Sent so that browsers never render it: captured content comes from anywhere, and this is the server's

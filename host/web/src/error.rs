@@ -7,6 +7,7 @@ mod oauth;
 use axum::body::to_bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kitbag_access::values::collections::CollectionError;
 use kitbag_access::values::knowledge::{KnowledgeError, TooManyUploads};
 use kitbag_access::values::outbound_auth::{ConnectError, SignInError};
 use kitbag_access::values::peers::NoAnswer;
@@ -196,6 +197,8 @@ impl From<AccessError> for WebError {
             AccessError::Account(ref cause) => status_of(cause),
             AccessError::Settings(error) => return error.into(),
             AccessError::DiskFull(full) => return full.into(),
+            AccessError::Collection(error) => return error.into(),
+            AccessError::Knowledge(error) => return error.into(),
             AccessError::SeveralReleases
             | AccessError::OtherSealingKey { .. }
             | AccessError::ReadableSecret { .. }
@@ -374,6 +377,30 @@ impl From<UserConfigError> for WebError {
     }
 }
 
+impl From<CollectionError> for WebError {
+    fn from(error: CollectionError) -> Self {
+        let status = match error {
+            CollectionError::Unknown(_) | CollectionError::NotShared { .. } => StatusCode::NOT_FOUND,
+            CollectionError::NotCurator(_) | CollectionError::NotCreator => StatusCode::FORBIDDEN,
+            CollectionError::Exists(_) | CollectionError::LastCurator { .. } => StatusCode::CONFLICT,
+            CollectionError::Invalid(_) | CollectionError::TooMany | CollectionError::TooManyGrants => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            CollectionError::TooManyRequests(refusal) => return refusal.into(),
+            CollectionError::Storage(cause) => return Self::storage(&cause),
+            CollectionError::Interrupted(_) => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, sentence(&error.to_string()))
+    }
+}
+
+/// Message as a sentence of its own.
+fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
 impl From<KnowledgeError> for WebError {
     fn from(error: KnowledgeError) -> Self {
         match error {
@@ -385,6 +412,7 @@ impl From<KnowledgeError> for WebError {
                     "The request breaks the rules of the knowledge base; nothing is changed.",
                 )
             },
+            KnowledgeError::Collection(error) => error.into(),
             KnowledgeError::Unavailable(reason) => Self {
                 retry_after: Some(RETRY_AFTER_SECONDS),
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason)

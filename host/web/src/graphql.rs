@@ -8,6 +8,8 @@
 //! Invariant: the schema contains no user. The user is part of each request's [`RequestContext`].
 
 mod bounds;
+mod chosen;
+mod collections;
 mod documents;
 mod error;
 pub(super) mod fuzzing;
@@ -237,7 +239,7 @@ impl RequestContext {
     /// Returns the number of the user's documents.
     async fn counts(&self) -> Result<Counts, WebError> {
         let _turn = self.turn().await;
-        Ok(*self.counts.get_or_try_init(async || self.user.documents().counts().await).await?)
+        Ok(*self.counts.get_or_try_init(async || self.user.documents().of(None)?.counts().await).await?)
     }
 
     /// Reads the text of one of the user's documents; fails if the request's limit is used up.
@@ -245,6 +247,18 @@ impl RequestContext {
         let _turn = self.turn().await;
         self.check_texts(0)?;
         let text = self.user.documents().document(id).await?.text;
+        let length = text.len();
+        let (bytes, text) = self.share.work(length, move || (bytes_as_json(&text), text)).await;
+        self.add_text(bytes, length)?;
+        Ok(text)
+    }
+
+    /// Reads an earlier text of a document; fails if the request's limit is used up.
+    async fn version_text(&self, id: &str, number: u32) -> Result<String, WebError> {
+        let _turn = self.turn().await;
+        self.check_texts(0)?;
+        let whole = 0..u32::try_from(i32::MAX).unwrap_or_default();
+        let (_, text) = self.user.documents().version(id, number, whole).await?;
         let length = text.len();
         let (bytes, text) = self.share.work(length, move || (bytes_as_json(&text), text)).await;
         self.add_text(bytes, length)?;

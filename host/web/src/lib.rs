@@ -33,7 +33,8 @@
 //! - `tools`: calls of tools without MCP, and their limits
 //! - `graphql`: the knowledge base as GraphQL; `bounds` limits nesting and size of a query before it is
 //!   validated, `schema` its cost; the schema is in docs/schema.graphql
-//! - `documents`: upload of files, and their download by the owner
+//! - `documents`: upload of files, and their download by those who may read them
+//! - `collections`: collections and their members
 //! - `sessions`: browser sessions and their cookie, for pages alone
 //! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
 //!   cross-site requests
@@ -59,6 +60,7 @@ mod base_path;
 mod body;
 mod cache;
 mod code_tools;
+mod collections;
 mod config;
 mod connection_state;
 mod consents;
@@ -228,6 +230,15 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/audit/verification", get(audit::verify))
         .route("/overview", get(overview::show))
         .route("/vault/rotate", post(secrets::rotate))
+        .route("/collections", get(collections::list).merge(post(collections::create)))
+        .route("/all-collections", get(collections::list_all))
+        .route(
+            "/collections/{id}",
+            get(collections::show).merge(patch(collections::describe)).merge(delete(collections::delete)),
+        )
+        .route("/collections/{id}/restore", post(collections::restore))
+        .route("/collections/{id}/take-over", post(collections::take_over))
+        .route("/collections/{id}/members", post(collections::share).merge(delete(collections::unshare)))
         .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))
         .route("/graphql", post(graphql::answer))

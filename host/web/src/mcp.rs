@@ -169,6 +169,7 @@ impl Endpoint {
         media::check(request.headers())?;
         let (Parts { uri, headers, .. }, body) = request.into_parts();
         let chosen = selection(&user, uri.query()).await?;
+        let user = chosen.narrow(user);
         // Reserved during the call, as long as its arguments are in memory.
         let (message, _parsed) = self.read(&share, body).await?;
         match message {
@@ -245,6 +246,7 @@ impl Endpoint {
             return Err(method_not_allowed("POST"));
         }
         let chosen = selection(&user, query).await?;
+        let user = chosen.narrow(user);
         let changes = self.changes(user, chosen, None).await?;
         Ok(events::unbuffered(changes::event_stream(changes, None, self.stopping.clone())))
     }

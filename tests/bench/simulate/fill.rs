@@ -60,20 +60,22 @@ pub(crate) async fn grow(
 
     let user = ("user_id", "'user-' || n.n");
     let of_template = format!("t.user_id = '{TEMPLATE}'");
-    let feeds = ids(database, "feeds", "id", &of_template, first_user, copies).await?;
-    let documents = ids(database, "documents", "sequence", &of_template, first_user, copies).await?;
-    let chunks = ids(database, "chunks", "id", &of_template, first_user, copies).await?;
+    let holder = ("holder", "'user:user-' || n.n");
+    let held = format!("t.holder = 'user:{TEMPLATE}'");
+    let feeds = ids(database, "feeds", "id", &held, first_user, copies).await?;
+    let documents = ids(database, "documents", "sequence", &held, first_user, copies).await?;
+    let chunks = ids(database, "chunks", "id", &held, first_user, copies).await?;
     let records = ids(database, "invocations", "id", &of_template, first_user, copies).await?;
     let (feed, sequence) = (feeds.copied("id"), documents.copied("sequence"));
     let (chunk, record) = (chunks.copied("id"), records.copied("id"));
 
     copy_toolkits(database, before, users).await?;
-    copy(database, "feeds", &[("id", &feed), user], &of_template, "t.id, n.n").await?;
+    copy(database, "feeds", &[("id", &feed), holder], &held, "t.id, n.n").await?;
     let (feed_id, of_document) = (feeds.copied("feed_id"), documents.copied("document"));
     // Different users have different files.
     let artifact = "substr(t.artifact, 1, 54) || substr(CAST(10000000000 + n.n AS TEXT), 2)";
-    let changed = [("sequence", sequence.as_str()), user, ("feed_id", &feed_id), ("artifact", artifact)];
-    copy(database, "documents", &changed, &of_template, "t.sequence, n.n").await?;
+    let changed = [("sequence", sequence.as_str()), holder, ("feed_id", &feed_id), ("artifact", artifact)];
+    copy(database, "documents", &changed, &held, "t.sequence, n.n").await?;
     let first_document = documents.first;
     let files = format!(
         "INSERT INTO files (object, name, kept_until, dropped)
@@ -81,11 +83,11 @@ pub(crate) async fn grow(
          FROM documents WHERE sequence >= {first_document} AND artifact IS NOT NULL"
     );
     database.run(&files).await?;
-    let changed = [("id", chunk.as_str()), user, ("document", &of_document)];
-    copy(database, "chunks", &changed, &of_template, "t.id, n.n").await?;
-    let texts = format!("t.chunk IN (SELECT id FROM chunks WHERE user_id = '{TEMPLATE}')");
+    let changed = [("id", chunk.as_str()), holder, ("document", &of_document)];
+    copy(database, "chunks", &changed, &held, "t.id, n.n").await?;
+    let texts = format!("t.chunk IN (SELECT id FROM chunks WHERE holder = 'user:{TEMPLATE}')");
     copy(database, "chunk_texts", &[("chunk", &chunks.copied("chunk"))], &texts, "t.chunk, n.n").await?;
-    copy(database, "knowledge_revisions", &[user], &of_template, "n.n").await?;
+    copy(database, "knowledge_revisions", &[holder], &held, "n.n").await?;
     copy(database, "user_config", &[user], &of_template, "n.n").await?;
     copy(database, "secret_revisions", &[user], &of_template, "n.n").await?;
     let others = format!("{of_template} AND n.n > {MEASURED}");
@@ -127,21 +129,21 @@ async fn grow_large(database: &mut Database, before: u64, documents: u64) -> Out
              (SELECT {before} + 1 UNION ALL SELECT n + 1 FROM counted WHERE n < {documents}) SELECT n FROM counted"
     );
     database.run(&numbers).await?;
-    let user = ("user_id", "'large'");
-    let of_template = format!("t.user_id = '{TEMPLATE}'");
+    let holder = ("holder", "'user:large'");
+    let of_template = format!("t.holder = 'user:{TEMPLATE}'");
     if before == 0 {
         let once = format!("{of_template} AND n.n = 1");
         let id = format!("{} + t.id", database.number("SELECT MAX(id) FROM feeds").await?);
-        copy(database, "feeds", &[("id", &id), user], &once, "t.id").await?;
-        copy(database, "knowledge_revisions", &[user], &once, "n.n").await?;
+        copy(database, "feeds", &[("id", &id), holder], &once, "t.id").await?;
+        copy(database, "knowledge_revisions", &[holder], &once, "n.n").await?;
     }
     let first = database.number("SELECT MAX(sequence) FROM documents").await?;
     let sequence = format!("{first} + n.n - {before}");
     let feed = "(SELECT f.id FROM feeds f JOIN feeds o ON o.key = f.key
-                 WHERE f.user_id = 'large' AND o.id = t.feed_id)";
+                 WHERE f.holder = 'user:large' AND o.id = t.feed_id)";
     let changed = [
         ("sequence", sequence.as_str()),
-        user,
+        holder,
         ("id", "substr(t.id, 1, 22) || substr(CAST(10000000000 + n.n AS TEXT), 2)"),
         ("number", "n.n"),
         ("identity", "t.identity || '-' || n.n"),
@@ -154,16 +156,16 @@ async fn grow_large(database: &mut Database, before: u64, documents: u64) -> Out
         "CREATE TEMPORARY TABLE copied AS
          SELECT c.id AS chunk, d.sequence AS document, ROW_NUMBER() OVER (ORDER BY d.sequence, c.position) AS place
          FROM documents d
-         JOIN documents o ON o.user_id = '{TEMPLATE}' AND o.number = d.number % {DOCUMENTS} + 1
+         JOIN documents o ON o.holder = 'user:{TEMPLATE}' AND o.number = d.number % {DOCUMENTS} + 1
          JOIN chunks c ON c.document = o.sequence
-         WHERE d.user_id = 'large' AND d.sequence > {first}"
+         WHERE d.holder = 'user:large' AND d.sequence > {first}"
     );
     database.run(&chunks).await?;
     let last = database.number("SELECT MAX(id) FROM chunks").await?;
     let columns = database.columns("chunks").await?;
     let value = |column: &String| match column.as_str() {
         "id" => format!("{last} + copied.place"),
-        "user_id" => "'large'".to_owned(),
+        "holder" => "'user:large'".to_owned(),
         "document" => "copied.document".to_owned(),
         _ => format!("c.{column}"),
     };
@@ -186,9 +188,9 @@ async fn grow_large(database: &mut Database, before: u64, documents: u64) -> Out
 /// Schedules another capture, tomorrow, of the files of every tenth user. A server that starts alone would
 /// run deferred jobs at once.
 pub(crate) async fn put_jobs_off(database: &mut Database) -> Outcome<()> {
-    let jobs = "INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-        SELECT sequence, user_id, 'capture', 1, created_at + 86400000
-        FROM documents WHERE artifact IS NOT NULL AND user_id LIKE 'user-%0'";
+    let jobs = "INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at)
+        SELECT sequence, holder, 'capture', 1, created_at + 86400000
+        FROM documents WHERE artifact IS NOT NULL AND holder LIKE 'user:user-%0'";
     database.run(jobs).await?;
     database.analyze().await
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use crate::egress::has_user_information;
 use crate::schema::{MAX_NAME_PATTERNS_SIZE, PatternsSize, Schema, SchemaError};
 use crate::{
-    ConfigField, ConfigKind, Problems, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolDefinition,
-    ToolkitDefinition,
+    ConfigField, ConfigKind, Problems, SCOPE_ASK, SCOPE_CACHE, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_SEARCH,
+    ToolDefinition, ToolkitDefinition,
 };
 
 /// Source of documents that users add themselves. All other sources are toolkit ids.
@@ -17,7 +17,7 @@ const KNOWLEDGE: &str = "knowledge";
 const DOCUMENTS: &str = "documents";
 
 /// Scopes that a declaration may have.
-const SCOPES: [&str; 4] = [SCOPE_SEARCH, SCOPE_INGEST, SCOPE_ASK, SCOPE_CACHE];
+const SCOPES: [&str; 5] = [SCOPE_SEARCH, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_ASK, SCOPE_CACHE];
 
 /// MCP's maximum length of a listed name, `{id}__{tool}`.
 pub(super) const MAX_LISTED_NAME_LENGTH: usize = 128;
@@ -136,6 +136,9 @@ pub(super) fn scopes(scopes: &[String], problems: &mut Problems) {
         }
         if !seen.insert(scope) {
             problems.add(&path, format!("{scope:?} is listed twice"));
+        }
+        if scope == SCOPE_COLLECTIONS && !scopes.iter().any(|it| it == SCOPE_SEARCH) {
+            problems.add(&path, format!("{scope:?} widens {SCOPE_SEARCH:?}: list that, too"));
         }
     }
 }

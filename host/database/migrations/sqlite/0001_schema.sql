@@ -153,10 +153,12 @@ CREATE TABLE registry (
     -- Changes of what is live, of its owner, and of what is shown of it.
     generation INTEGER NOT NULL,
     -- Number of times that secrets of users were deleted with their toolkit, or because its owner changed.
-    removals   INTEGER NOT NULL
+    removals   INTEGER NOT NULL,
+    -- Changes of collections, and of who may read them.
+    collections INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO registry (generation, removals) VALUES (0, 0);
+INSERT INTO registry (generation, removals, collections) VALUES (0, 0, 0);
 
 -- Secrets of users, sealed: what is here opens with the master key alone, and in its own row alone.
 CREATE TABLE secrets (
@@ -657,12 +659,40 @@ CREATE TABLE service (
 
 INSERT INTO service (job_settings, adapting) VALUES (NULL, NULL);
 
--- The knowledge base. Every row names its user, and every statement asks for it.
+-- The knowledge base. Every row names its holder, and every statement asks for it: `user:ana`, `collection:handbook`, or with
+-- `bin/` before it, for what is deleted.
+
+-- Documents that a team keeps.
+CREATE TABLE collections (
+    id          TEXT PRIMARY KEY NOT NULL,
+    name        TEXT NOT NULL,
+    description TEXT NOT NULL,
+    created_by  TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    -- Who has deleted it, and when; NULL while it is there.
+    deleted_by  TEXT,
+    deleted_at  INTEGER
+) STRICT;
+
+CREATE INDEX collections_by_creator ON collections (created_by);
+
+-- Who may read a collection, and who keeps it.
+CREATE TABLE collection_grants (
+    collection TEXT NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+    -- A user or a group; both empty for everyone.
+    user_id    TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    -- reader, curator
+    role       TEXT NOT NULL,
+    shared_by  TEXT NOT NULL,
+    shared_at  INTEGER NOT NULL,
+    PRIMARY KEY (collection, user_id, group_name)
+) STRICT, WITHOUT ROWID;
 
 -- Sub-groups of a source's documents.
 CREATE TABLE feeds (
     id       INTEGER PRIMARY KEY,
-    user_id  TEXT NOT NULL,
+    holder   TEXT NOT NULL,
     -- The id of the toolkit that ingests into it, or `user`.
     source   TEXT NOT NULL,
     -- The entity's stable id upstream.
@@ -672,7 +702,7 @@ CREATE TABLE feeds (
     -- What counts for the user's quota.
     bytes    INTEGER NOT NULL GENERATED ALWAYS AS (
         octet_length(key) + octet_length(name) + ifnull(octet_length(label), 0)) VIRTUAL,
-    UNIQUE (user_id, source, key)
+    UNIQUE (holder, source, key)
 ) STRICT;
 
 CREATE TABLE documents (
@@ -680,7 +710,7 @@ CREATE TABLE documents (
     sequence       INTEGER PRIMARY KEY AUTOINCREMENT,
     -- What everybody else sees.
     id             TEXT NOT NULL,
-    user_id        TEXT NOT NULL,
+    holder         TEXT NOT NULL,
     -- In the order in which the user's documents came; cursors hold it.
     number         INTEGER NOT NULL,
     source         TEXT NOT NULL,
@@ -719,36 +749,61 @@ CREATE TABLE documents (
     lacking        TEXT,
     -- Grows with each change of what is captured or indexed: work that was begun before is thrown away.
     revision       INTEGER NOT NULL,
+    -- Users: who added it, and who changed it last.
+    added_by       TEXT NOT NULL,
+    changed_by     TEXT NOT NULL,
     created_at     INTEGER NOT NULL,
     updated_at     INTEGER NOT NULL,
+    -- When it went to the bin, and who deleted it; NULL while it is in no bin.
+    deleted_at     INTEGER,
+    deleted_by     TEXT,
+    -- What its earlier texts take.
+    version_bytes  INTEGER NOT NULL DEFAULT 0,
     -- What counts for the user's quota: everything whose length a user chooses.
     bytes          INTEGER NOT NULL GENERATED ALWAYS AS (
         octet_length(identity) + octet_length(title) + octet_length(text)
         + ifnull(octet_length(url), 0) + ifnull(octet_length(author), 0)
         + ifnull(octet_length(author_folded), 0) + ifnull(octet_length(file_url), 0)
         + ifnull(octet_length(claimed_type), 0) + ifnull(octet_length(captured), 0)
-        + ifnull(artifact_size, 0)) VIRTUAL,
+        + ifnull(artifact_size, 0) + version_bytes) VIRTUAL,
     -- The body as it was given, and what was read from the captured file. Both are indexed. They stand last: whatever stands
     -- behind a long text is slow to read.
     text           TEXT NOT NULL,
     captured       TEXT
 ) STRICT;
 
--- Whoever asks for an id of another user finds as much as for one that nobody has, and as fast.
-CREATE UNIQUE INDEX documents_by_id ON documents (user_id, id);
-CREATE UNIQUE INDEX documents_by_identity ON documents (user_id, source, COALESCE(feed_id, 0), identity);
-CREATE UNIQUE INDEX documents_by_user ON documents (user_id, number);
-CREATE INDEX documents_by_source ON documents (user_id, source, number);
-CREATE INDEX documents_by_state ON documents (user_id, state, number);
-CREATE INDEX documents_by_author ON documents (user_id, author_folded) WHERE author_folded IS NOT NULL;
+-- Whoever asks for an id of another holder finds as much as for one that nobody has, and as fast.
+CREATE UNIQUE INDEX documents_by_id ON documents (holder, id);
+CREATE UNIQUE INDEX documents_by_identity ON documents (holder, source, COALESCE(feed_id, 0), identity)
+    WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX documents_by_holder ON documents (holder, number);
+CREATE INDEX documents_by_source ON documents (holder, source, number);
+CREATE INDEX documents_by_state ON documents (holder, state, number);
+CREATE INDEX documents_by_author ON documents (holder, author_folded) WHERE author_folded IS NOT NULL;
 CREATE INDEX documents_by_feed ON documents (feed_id, number) WHERE feed_id IS NOT NULL;
 CREATE INDEX documents_by_lack ON documents (lacking) WHERE lacking IS NOT NULL;
+CREATE INDEX documents_by_deletion ON documents (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX documents_by_artifact ON documents (artifact) WHERE artifact IS NOT NULL;
+
+-- Earlier texts of documents. Their files are not kept.
+CREATE TABLE document_versions (
+    document    INTEGER NOT NULL REFERENCES documents (sequence) ON DELETE CASCADE,
+    -- From 1, in their order.
+    number      INTEGER NOT NULL,
+    title       TEXT NOT NULL,
+    -- From when to when it was the text, and who gave it.
+    changed_at  INTEGER NOT NULL,
+    replaced_at INTEGER NOT NULL,
+    changed_by  TEXT NOT NULL,
+    -- The body, and what was read from the file.
+    text        TEXT NOT NULL,
+    PRIMARY KEY (document, number)
+) STRICT;
 
 -- What is still to be done for a document: one job at a time.
 CREATE TABLE knowledge_jobs (
     document  INTEGER PRIMARY KEY REFERENCES documents (sequence) ON DELETE CASCADE,
-    user_id   TEXT NOT NULL,
+    holder    TEXT NOT NULL,
     -- capture, index, embed
     kind      TEXT NOT NULL,
     -- How often it failed; for a capture, how often it was begun.
@@ -760,13 +815,13 @@ CREATE TABLE knowledge_jobs (
 ) STRICT;
 
 -- The users with free jobs of a kind, and the next job of each, are found by one step each.
-CREATE INDEX knowledge_jobs_by_user ON knowledge_jobs (kind, user_id, run_at, document) WHERE taken_by IS NULL;
+CREATE INDEX knowledge_jobs_by_holder ON knowledge_jobs (kind, holder, run_at, document) WHERE taken_by IS NULL;
 CREATE INDEX knowledge_jobs_taken ON knowledge_jobs (taken_by) WHERE taken_by IS NOT NULL;
 
 -- Passages of documents, as search sees them.
 CREATE TABLE chunks (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
-    user_id   TEXT NOT NULL,
+    holder    TEXT NOT NULL,
     document  INTEGER NOT NULL REFERENCES documents (sequence) ON DELETE CASCADE,
     -- From 0, within the document.
     position  INTEGER NOT NULL,
@@ -779,7 +834,7 @@ CREATE TABLE chunks (
     model     TEXT
 ) STRICT;
 
-CREATE INDEX chunks_by_revision ON chunks (user_id, revision);
+CREATE INDEX chunks_by_revision ON chunks (holder, revision);
 CREATE INDEX chunks_by_document ON chunks (document, position);
 -- Finds what another model has embedded, or none.
 CREATE INDEX chunks_by_model ON chunks (model, document);
@@ -792,7 +847,7 @@ CREATE TABLE chunk_texts (
 
 -- How often a user's chunks have changed: what keeps them in memory compares.
 CREATE TABLE knowledge_revisions (
-    user_id   TEXT PRIMARY KEY NOT NULL,
+    holder    TEXT PRIMARY KEY NOT NULL,
     revision  INTEGER NOT NULL,
     -- How often chunks went away.
     removals  INTEGER NOT NULL
@@ -801,40 +856,40 @@ CREATE TABLE knowledge_revisions (
 -- What each user's documents take, kept by the statements that change them: whatever changes a document
 -- changes this in the same transaction.
 CREATE TABLE knowledge_usage (
-    user_id    TEXT PRIMARY KEY NOT NULL,
+    holder     TEXT PRIMARY KEY NOT NULL,
     documents  INTEGER NOT NULL,
     -- Those of documents and of feeds: each user's in full, also where the same file is kept once for several.
     bytes      INTEGER NOT NULL
 ) STRICT;
 
 CREATE TRIGGER documents_usage_insert AFTER INSERT ON documents BEGIN
-    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 1, NEW.bytes)
-    ON CONFLICT (user_id) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
+    INSERT INTO knowledge_usage (holder, documents, bytes) VALUES (NEW.holder, 1, NEW.bytes)
+    ON CONFLICT (holder) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
 END;
 
 CREATE TRIGGER documents_usage_delete AFTER DELETE ON documents BEGIN
-    UPDATE knowledge_usage SET documents = documents - 1, bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
+    UPDATE knowledge_usage SET documents = documents - 1, bytes = bytes - OLD.bytes WHERE holder = OLD.holder;
 END;
 
 CREATE TRIGGER documents_usage_update AFTER UPDATE ON documents
-WHEN OLD.user_id <> NEW.user_id OR OLD.bytes <> NEW.bytes BEGIN
-    UPDATE knowledge_usage SET documents = documents - 1, bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
-    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 1, NEW.bytes)
-    ON CONFLICT (user_id) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
+WHEN OLD.holder <> NEW.holder OR OLD.bytes <> NEW.bytes BEGIN
+    UPDATE knowledge_usage SET documents = documents - 1, bytes = bytes - OLD.bytes WHERE holder = OLD.holder;
+    INSERT INTO knowledge_usage (holder, documents, bytes) VALUES (NEW.holder, 1, NEW.bytes)
+    ON CONFLICT (holder) DO UPDATE SET documents = documents + 1, bytes = bytes + excluded.bytes;
 END;
 
 CREATE TRIGGER feeds_usage_insert AFTER INSERT ON feeds BEGIN
-    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 0, NEW.bytes)
-    ON CONFLICT (user_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+    INSERT INTO knowledge_usage (holder, documents, bytes) VALUES (NEW.holder, 0, NEW.bytes)
+    ON CONFLICT (holder) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 
 CREATE TRIGGER feeds_usage_delete AFTER DELETE ON feeds BEGIN
-    UPDATE knowledge_usage SET bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
+    UPDATE knowledge_usage SET bytes = bytes - OLD.bytes WHERE holder = OLD.holder;
 END;
 
 CREATE TRIGGER feeds_usage_update AFTER UPDATE ON feeds
-WHEN OLD.user_id <> NEW.user_id OR OLD.bytes <> NEW.bytes BEGIN
-    UPDATE knowledge_usage SET bytes = bytes - OLD.bytes WHERE user_id = OLD.user_id;
-    INSERT INTO knowledge_usage (user_id, documents, bytes) VALUES (NEW.user_id, 0, NEW.bytes)
-    ON CONFLICT (user_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+WHEN OLD.holder <> NEW.holder OR OLD.bytes <> NEW.bytes BEGIN
+    UPDATE knowledge_usage SET bytes = bytes - OLD.bytes WHERE holder = OLD.holder;
+    INSERT INTO knowledge_usage (holder, documents, bytes) VALUES (NEW.holder, 0, NEW.bytes)
+    ON CONFLICT (holder) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;

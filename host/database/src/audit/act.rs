@@ -78,6 +78,22 @@ acts! {
     KeyRevoked = "key.revoked";
     /// The secrets were rewrapped with another master key.
     MasterKeyRotated = "master_key.rotated";
+    /// A collection was made.
+    CollectionCreated = "collection.created";
+    /// A collection has another name or description.
+    CollectionDescribed = "collection.described";
+    /// A collection was shared with somebody, or somebody has another role in it.
+    CollectionShared = "collection.shared";
+    /// A collection is no longer shared with somebody.
+    CollectionUnshared = "collection.unshared";
+    /// An operator has become a curator of a collection.
+    CollectionTakenOver = "collection.taken_over";
+    /// A collection went to the bin, with its documents.
+    CollectionDeleted = "collection.deleted";
+    /// A collection is back from the bin.
+    CollectionRestored = "collection.restored";
+    /// A collection was removed for good, with its documents.
+    CollectionPurged = "collection.purged";
     /// A user has signed in with a browser.
     SessionSignedIn = "session.signed_in";
     /// A session of a browser was ended, or all of one user.

@@ -37,6 +37,9 @@ pub trait Copies: Send + Sync + 'static {
     /// Reloads the registry unless it has this generation.
     fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>>;
 
+    /// Reloads the collections unless they are of this generation.
+    fn collections(&self, generation: i64) -> BoxFuture<'_, Result<(), String>>;
+
     /// Discards the cached secrets of a user unless they have this revision. An empty id means the secrets
     /// for everyone.
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()>;
@@ -126,6 +129,7 @@ impl Shared {
                 .map_err(|cause| failed(&cause))?;
         }
         self.copies.registry(revisions.generation).await.map_err(|cause| failed(&cause))?;
+        self.copies.collections(revisions.collections).await.map_err(|cause| failed(&cause))?;
         for of in [user, EVERYONE] {
             let revision = revisions.secrets.get(of).copied().unwrap_or_default();
             self.copies.secrets(of, revision).await;

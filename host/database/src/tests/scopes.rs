@@ -13,14 +13,14 @@ const ROUNDS: i64 = 10;
 /// Reads a user's revision, and replaces it by the next one.
 async fn count(database: &Database, scope: Scope<'_>, user: &str) {
     let mut transaction = database.begin(scope).await.expect("it begins");
-    let revision: i64 = sql("SELECT revision FROM knowledge_revisions WHERE user_id = $1")
+    let revision: i64 = sql("SELECT revision FROM knowledge_revisions WHERE holder = $1")
         .bind(user)
         .fetch_value(&mut transaction)
         .await
         .expect("there is one");
     // Lets other transactions read the same value, if the scope allows it.
     sleep(Duration::from_millis(1)).await;
-    sql("UPDATE knowledge_revisions SET revision = $1 WHERE user_id = $2")
+    sql("UPDATE knowledge_revisions SET revision = $1 WHERE holder = $2")
         .bind(revision + 1)
         .bind(user)
         .execute(&mut transaction)
@@ -37,21 +37,23 @@ async fn database(folder: &Path) -> Database {
 }
 
 async fn revisions(database: &Database) -> Vec<i64> {
-    database.column("SELECT revision FROM knowledge_revisions ORDER BY user_id").await
+    database.column("SELECT revision FROM knowledge_revisions ORDER BY holder").await
 }
 
 #[tokio::test]
 async fn no_transaction_writes_between_reading_and_writing_of_another_one_of_its_scope() {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let database = database(folder.path()).await;
+    let ana = Holder::user("ana");
+    let ben = Holder::user("ben");
 
     join_all((0..WRITERS).map(async |writer| {
         for _ in 0..ROUNDS {
-            // Overlapping users in both orders, and all users.
+            // Overlapping holders in both orders, and all holders.
             let (scope, user): (Scope<'_>, _) = match writer % 3 {
-                0 => (Scope::Users(&["ana", "ben"]), "ben"),
-                1 => (Scope::Users(&["ben", "ana"]), "ben"),
-                _ => (Scope::AllUsers, "ben"),
+                0 => (Scope::Holders(&[&ana, &ben]), "ben"),
+                1 => (Scope::Holders(&[&ben, &ana]), "ben"),
+                _ => (Scope::AllHolders, "ben"),
             };
             count(&database, scope, user).await;
         }

@@ -38,6 +38,8 @@ async fn each_column_with_users_is_known_as_such_and_so_is_each_that_counts_up()
         users.sort_unstable();
         let found: Vec<_> = columns.iter().filter(names_users).filter(has_users).collect();
         assert_eq!(users, found, "{}", table.name);
+        let has_holders = columns.iter().any(|column| column == "holder");
+        assert_eq!(table.has_holders, has_holders, "{}", table.name);
 
         let counter = format!(
             "SELECT name FROM pragma_table_xinfo('{}') WHERE pk = 1 AND type = 'INTEGER'",

@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 use futures::TryStreamExt;
 use kitbag_base::sha256::Sha256;
-use kitbag_database::{Scope, sql};
+use kitbag_database::{Holder, Scope, sql};
 use kitbag_net::egress::EgressSettings;
 use object_store::memory::InMemory;
 use tempfile::{NamedTempFile, TempDir};
@@ -70,11 +70,11 @@ impl Bench {
 
     /// Stores a document that refers to the file, unless the file was dropped.
     async fn refer(&self, held: &FileLease, document: &str) -> bool {
-        let user = [document];
-        let mut transaction = self.database.begin(Scope::Users(&user)).await.expect("nobody keeps it");
-        sql("INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only, artifact,
+        let holder = Holder::user(document);
+        let mut transaction = self.database.begin(Scope::Holders(&[&holder])).await.expect("nobody keeps it");
+        sql("INSERT INTO documents (id, holder, added_by, changed_by, number, source, identity, digest, title, capture_only, artifact,
                  artifact_size, artifact_type, state, revision, created_at, updated_at, text)
-             VALUES ($1, $1, 1, 'user', $1, $2, 'T', $3, $4, 1, 'text/plain', 'ready', 1, 0, 0, '')")
+             VALUES ($1, $1, $1, $1, 1, 'user', $1, $2, 'T', $3, $4, 1, 'text/plain', 'ready', 1, 0, 0, '')")
         .bind(document)
         .bind(vec![0_u8])
         .bind(false)
@@ -92,8 +92,8 @@ impl Bench {
 
     /// Removes a document without ending its file.
     async fn remove_document(&self, document: &str, digest: &str) {
-        let user = [document];
-        let mut transaction = self.database.begin(Scope::Users(&user)).await.expect("nobody keeps it");
+        let holder = Holder::user(document);
+        let mut transaction = self.database.begin(Scope::Holders(&[&holder])).await.expect("nobody keeps it");
         let delete = sql("DELETE FROM documents WHERE id = $1").bind(document);
         delete.execute(&mut transaction).await.expect("a valid statement");
         let let_go = [digest.to_owned()];

@@ -18,7 +18,7 @@ use url::Url;
 
 use super::error::StartError;
 use super::resources::Resources;
-use crate::settings::{self, Issuer, Operator, Settings};
+use crate::settings::{self, Creators, Issuer, Operator, Settings};
 
 /// Everything that tells who sends a request.
 pub(super) struct SignIn {
@@ -79,6 +79,11 @@ pub(super) fn roles(settings: &Settings) -> Roles {
     if settings.issuer == Issuer::Local {
         roles.operators.insert(local_mode::USER.to_owned());
     }
+    let creators = settings.collections.get().copied();
+    roles.operators_make_collections = match creators {
+        Some(creators) => creators == Creators::Operators,
+        None => settings.issuer != Issuer::Local,
+    };
     let groups = settings.local_groups.iter();
     roles.local_groups =
         groups.map(|(user, names)| (user.clone(), names.iter().cloned().collect())).collect();

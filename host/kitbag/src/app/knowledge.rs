@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kitbag_database::Database;
 use kitbag_database::peers::Process;
 use kitbag_knowledge::{
-    Capture, CaptureSettings, Embedder, Endpoint, Knowledge, MAX_TEXT_BYTES, Options, Quota, SearchFiles,
-    TranscriptionSettings, model,
+    Capture, CaptureSettings, Embedder, Endpoint, Knowledge, MAX_TEXT_BYTES, Options, Quota, Quotas,
+    SearchFiles, TranscriptionSettings, model,
 };
 use kitbag_net::egress::Egress;
 use kitbag_sandbox::extractors::Extractors;
@@ -60,9 +60,15 @@ fn options(settings: &Settings, embedder: Option<Embedder>, resources: &Resource
         embedder,
         search_memory: settings.search_memory.bytes(),
         search_files: Some(SearchFiles::of(&settings.data)),
-        quota: Quota {
-            documents: settings.documents_per_user,
-            bytes: settings.documents_size_per_user.bytes() as u64,
+        quotas: Quotas {
+            per_user: Quota {
+                documents: settings.documents_per_user,
+                bytes: settings.documents_size_per_user.bytes() as u64,
+            },
+            per_collection: Quota {
+                documents: settings.documents_per_collection,
+                bytes: settings.documents_size_per_collection.bytes() as u64,
+            },
         },
         uploads_per_minute: settings.uploads_per_minute,
         disk: resources.disk.clone(),

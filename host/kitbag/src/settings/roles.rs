@@ -1,4 +1,4 @@
-//! Settings for operators, and for consent when a toolkit extends its reach.
+//! Settings for operators, for consent when a toolkit extends its reach, and for who makes collections.
 
 use std::str::FromStr;
 
@@ -40,6 +40,27 @@ impl FromStr for ConsentSetting {
             "users" => Ok(Self::Users),
             "operators" => Ok(Self::Operators),
             _ => Err("it is users or operators".to_owned()),
+        }
+    }
+}
+
+/// Who may make collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creators {
+    /// All users.
+    Everyone,
+    /// Operators alone.
+    Operators,
+}
+
+impl FromStr for Creators {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "everyone" => Ok(Self::Everyone),
+            "operators" => Ok(Self::Operators),
+            _ => Err("it is everyone or operators".to_owned()),
         }
     }
 }

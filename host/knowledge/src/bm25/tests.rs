@@ -17,7 +17,7 @@ fn index(documents: &[&[&str]]) -> UserIndex {
 
 /// Documents with their best chunks, best first.
 fn found(index: &UserIndex, query: &str) -> Vec<(i64, i64)> {
-    let ranking = rank(index, &words::of_query(query, Analyzer::default().into()), None, 10);
+    let ranking = rank(&index.alone(), &words::of_query(query, Analyzer::default().into()), None, 10);
     ranking.iter().map(|found| (found.document, found.chunk)).collect()
 }
 
@@ -66,7 +66,7 @@ fn documents_of_which_nothing_is_alive_are_not_counted() {
     worn.retain(&HashSet::from([1, 2, 3, 4]));
 
     let terms = words::of_query("wing heat", Analyzer::default().into());
-    assert_eq!(rank(&worn, &terms, None, 10), rank(&whole, &terms, None, 10));
+    assert_eq!(rank(&worn.alone(), &terms, None, 10), rank(&whole.alone(), &terms, None, 10));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn only_what_is_allowed_is_ranked_and_no_deeper_than_wanted() {
     let index = index(&[&["wing wing"], &["wing heat"], &["wing moon stars"]]);
     let terms = words::of_query("wing", Analyzer::default().into());
     let documents = |allowed: Option<&HashSet<i64>>, depth| {
-        rank(&index, &terms, allowed, depth).iter().map(|found| found.document).collect::<Vec<_>>()
+        rank(&index.alone(), &terms, allowed, depth).iter().map(|found| found.document).collect::<Vec<_>>()
     };
 
     assert_eq!(documents(None, 2), [1, 2]);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::index::tests::row;
+use crate::index::{ChunkNumber, UserIndex};
 use crate::store::ChunkRow;
 
 /// A query's vector.
@@ -27,6 +28,12 @@ fn by_meaning(documents: &[(i64, f32)]) -> Vec<Candidate> {
     first_of(ranking(&documents.iter().map(|(id, angle)| (*id, at(*angle)[0])).collect::<Vec<_>>()), DEPTH)
 }
 
+/// The same, of documents whose chunks were put into the index in the order of their ids, from 1.
+fn nearest(meaning: &[Candidate]) -> Vec<Nearest> {
+    let place = |found: &Candidate| ChunkNumber::try_from(found.document - 1).expect("it is small");
+    meaning.iter().map(|found| Nearest { found: *found, place: place(found) }).collect()
+}
+
 fn documents(fused: &[Fused]) -> Vec<i64> {
     fused.iter().map(|found| found.document).collect()
 }
@@ -37,7 +44,7 @@ fn of_documents_as_near_to_the_query_the_one_that_is_near_to_the_best_comes_firs
     let index = index(angles.map(|(id, angle)| row(id, id, "wing", Some(at(angle)))));
     let meaning = by_meaning(&angles);
 
-    let fused = fuse_with_feedback(&index, &QUERY, &[], &meaning, |_| false);
+    let fused = fuse_with_feedback(&index.alone(), &QUERY, &[], &nearest(&meaning), |_| false);
 
     assert_eq!(documents(&fuse(&[], &meaning, MEANING_WEIGHT, |_| false)), [1, 2, 3, 4]);
     assert_eq!(documents(&fused), [1, 2, 4, 3]);
@@ -52,7 +59,7 @@ fn the_query_moves_towards_the_first_documents_of_both_rankings() {
     let meaning = by_meaning(&angles);
 
     let before = fuse(&words, &meaning, MEANING_WEIGHT, |_| false);
-    let after = fuse_with_feedback(&index, &QUERY, &words, &meaning, |_| false);
+    let after = fuse_with_feedback(&index.alone(), &QUERY, &words, &nearest(&meaning), |_| false);
 
     assert_eq!(documents(&before), [3, 1, 5, 2, 4]);
     assert_eq!(documents(&after), [3, 5, 1, 2, 4]);
@@ -74,9 +81,9 @@ fn without_vectors_of_all_there_is_no_second_fusion() {
         vec![current(first), current(second), without(third), current(fourth)],
         vec![],
     ] {
-        let fused = fuse_with_feedback(&index(rows), &QUERY, &[], &meaning, |_| false);
+        let fused = fuse_with_feedback(&index(rows).alone(), &QUERY, &[], &nearest(&meaning), |_| false);
         assert_eq!(documents(&fused), [1, 2, 3, 4]);
     }
-    let alone = fuse_with_feedback(&index(vec![]), &QUERY, &ranking(&[(1, 1.0)]), &[], |_| false);
+    let alone = fuse_with_feedback(&index(vec![]).alone(), &QUERY, &ranking(&[(1, 1.0)]), &[], |_| false);
     assert_eq!(documents(&alone), [1]);
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::index::UserIndex;
 use crate::store::ChunkRow;
 use crate::words;
 
@@ -13,6 +14,10 @@ fn fuse(words: &[Candidate], meaning: &[Candidate]) -> Vec<Fused> {
 
 fn documents(fused: &[Fused]) -> Vec<i64> {
     fused.iter().map(|found| found.document).collect()
+}
+
+fn candidates(nearest: &[Nearest]) -> Vec<Candidate> {
+    nearest.iter().map(|nearest| nearest.found).collect()
 }
 
 #[test]
@@ -123,9 +128,10 @@ fn scores_that_are_no_numbers_hide_nothing_else() {
         index.put(&row).expect("there is room");
     }
 
-    let best = best_chunks(&index, &[(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)]);
+    let nearest = vec![(0, f32::NAN), (1, 0.5), (2, f32::INFINITY)];
+    let cosines = Cosines { nearest, ..Cosines::default() };
 
-    assert_eq!(best_first(&index, 0, &best, None, 10), ranking(&[(1, 2, 0.5)]));
+    assert_eq!(candidates(&nearest_first(&index.alone(), &cosines, 10)), ranking(&[(1, 2, 0.5)]));
 }
 
 #[test]
@@ -139,8 +145,8 @@ fn documents_far_behind_one_with_many_near_chunks_are_found_too() {
         index.put(&row).expect("there is room");
     }
     let documents = |depth| -> Vec<_> {
-        let cosines = index.cosines(&[1.0, -0.5], None, depth);
-        nearest_first(&index, &cosines, depth).iter().map(|found| found.document).collect()
+        let cosines = index.alone().cosines(&[1.0, -0.5], None, depth);
+        nearest_first(&index.alone(), &cosines, depth).iter().map(|nearest| nearest.found.document).collect()
     };
 
     assert_eq!((documents(1), documents(10)), (vec![0], vec![0, 1]));
@@ -158,5 +164,8 @@ fn documents_with_an_estimate_alone_come_after_those_that_were_compared_exactly(
     let others = vec![(1, 0.9), (2, 0.45)];
     let cosines = Cosines { nearest, others, ..Cosines::default() };
 
-    assert_eq!(nearest_first(&index, &cosines, 10), ranking(&[(1, 1, 0.5), (3, 3, 0.4), (2, 2, 0.4)]));
+    assert_eq!(
+        candidates(&nearest_first(&index.alone(), &cosines, 10)),
+        ranking(&[(1, 1, 0.5), (3, 3, 0.4), (2, 2, 0.4)])
+    );
 }

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use kitbag_base::tasks::{off_thread, to_its_end};
 use kitbag_base::turns::Turns;
+use kitbag_database::Holder;
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 use tokio::sync::Mutex;
@@ -30,7 +32,7 @@ struct Shared {
     memory: usize,
     /// Manager of index files, if there are any.
     keeper: Option<Keeper>,
-    entries: Cache<String, Arc<CachedIndex>>,
+    entries: Cache<Holder, Arc<CachedIndex>>,
     /// Number of times that all indexes were discarded. Indexes of an earlier epoch are not used again.
     epoch: AtomicU64,
     /// Limits simultaneous page reads, so that other database readers are available to others.
@@ -76,7 +78,7 @@ impl Indexes {
     pub(crate) fn new(store: Store, model: Option<String>, memory: usize, keeper: Option<Keeper>) -> Self {
         let entries = Cache::builder()
             .max_capacity(u64::try_from(memory / WEIGHT_UNIT).unwrap_or(u64::MAX))
-            .weigher(|user_id: &String, entry: &Arc<CachedIndex>| entry.weight(user_id))
+            .weigher(|holder: &Holder, entry: &Arc<CachedIndex>| entry.weight(holder))
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE_TIMEOUT)
             .build();
@@ -97,14 +99,22 @@ impl Indexes {
         }))
     }
 
-    /// Index of the user, including everything that was durable before the call.
-    pub(crate) async fn fresh(&self, user_id: &str) -> Result<Arc<CachedIndex>, KnowledgeError> {
-        let entry = self.0.entries.get_with_by_ref(user_id, async { Arc::default() }).await;
+    /// Indexes of these holders, including everything that was durable before the call; none for a holder that never
+    /// had chunks.
+    pub(crate) async fn fresh(&self, holders: &[Holder]) -> Result<Vec<Arc<CachedIndex>>, KnowledgeError> {
+        let revisions = self.0.store.revisions(holders).await?;
+        let fresh = holders.iter().filter_map(|holder| Some((holder, *revisions.get(holder)?)));
+        try_join_all(fresh.map(|(holder, now)| self.fresh_one(holder, now))).await
+    }
+
+    /// Index of a holder whose revision was `now`, or a later one.
+    async fn fresh_one(&self, holder: &Holder, now: Revision) -> Result<Arc<CachedIndex>, KnowledgeError> {
+        let entry = self.0.entries.get_with_by_ref(holder, async { Arc::default() }).await;
         let this = self.clone();
-        let user_id = user_id.to_owned();
+        let holder = holder.clone();
         let fresh = entry.clone();
         // Runs to completion, because the next search would otherwise start an aborted load again.
-        let refreshed = to_its_end(async move { this.refresh(&user_id, &fresh).await }).await;
+        let refreshed = to_its_end(async move { this.refresh(&holder, &fresh, now).await }).await;
         refreshed.map_err(|_| KnowledgeError::Unavailable("search failed; the server's log says why"))??;
         Ok(entry)
     }
@@ -122,6 +132,12 @@ impl Indexes {
         self.0.entries.invalidate_all();
     }
 
+    /// Index of a user.
+    #[cfg(test)]
+    pub(crate) async fn one(&self, user: &str) -> Arc<CachedIndex> {
+        self.fresh(&[Holder::user(user)]).await.expect("an index").pop().unwrap_or_default()
+    }
+
     /// Bytes that were read to load indexes since the start.
     #[cfg(test)]
     pub(crate) fn loaded(&self) -> u64 {
@@ -135,7 +151,12 @@ impl Indexes {
         usize::try_from(self.0.entries.weighted_size()).expect("it fits the memory") * WEIGHT_UNIT
     }
 
-    async fn refresh(&self, user_id: &str, entry: &Arc<CachedIndex>) -> Result<(), KnowledgeError> {
+    async fn refresh(
+        &self,
+        holder: &Holder,
+        entry: &Arc<CachedIndex>,
+        now: Revision,
+    ) -> Result<(), KnowledgeError> {
         let mut seen = entry.seen.lock().await;
         let epoch = self.0.epoch.load(Ordering::SeqCst);
         if seen.epoch != epoch {
@@ -143,35 +164,36 @@ impl Indexes {
             *entry.write() = UserIndex::default();
             *seen = Seen { epoch, ..Seen::default() };
         }
-        let now = self.read(user_id, self.0.store.revision(user_id)).await?;
         if seen.revision == Some(now) {
-            self.tend_file(user_id, entry, &mut seen).await;
+            self.tend_file(holder, entry, &mut seen).await;
             return Ok(());
         }
+        // Another search may have loaded later changes meanwhile.
+        let now = self.read(holder, self.0.store.revision(holder)).await?;
         if entry.read().is_worn() {
             *entry.write() = UserIndex::default();
             *seen = Seen { epoch, ..Seen::default() };
         }
         let _turn = match seen.revision {
-            None => Some(self.0.first_loads.take(user_id).await),
+            None => Some(self.0.first_loads.take(holder.key()).await),
             Some(_) => None,
         };
         if seen.revision.is_none() {
-            self.load_file(user_id, entry, &mut seen, now).await?;
+            self.load_file(holder, entry, &mut seen, now).await?;
         }
-        self.catch_up(user_id, entry, &mut seen, now).await?;
+        self.catch_up(holder, entry, &mut seen, now).await?;
         // Updates the weight in the cache.
         if entry.note_weight() {
-            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
+            self.0.entries.insert(holder.clone(), entry.clone()).await;
         }
-        self.tend_file(user_id, entry, &mut seen).await;
+        self.tend_file(holder, entry, &mut seen).await;
         Ok(())
     }
 
     /// Loads all changes up to revision `now` from the database.
     async fn catch_up(
         &self,
-        user_id: &str,
+        holder: &Holder,
         entry: &Arc<CachedIndex>,
         seen: &mut Seen,
         now: Revision,
@@ -182,10 +204,10 @@ impl Indexes {
             None => entry.read().len() > 0,
         };
         let after = seen.revision.map_or(BEGINNING, |before| (before.revision, i64::MAX));
-        let mut page = self.page(user_id, seen, after).await?;
+        let mut page = self.page(holder, seen, after).await?;
         while let (rows, Some(end)) = page {
             // The next page is read while this one is applied.
-            let next = self.page(user_id, seen, end);
+            let next = self.page(holder, seen, end);
             let changes = rows.len();
             let (taken_up, next) = tokio::join!(entry.take_up(rows), next);
             if let Some(keeper) = &self.0.keeper
@@ -193,7 +215,7 @@ impl Indexes {
             {
                 keeper.spill(entry).await;
             }
-            self.check(user_id, entry, seen, taken_up)?;
+            self.check(holder, entry, seen, taken_up)?;
             page = next?;
             seen.filed.changes += changes;
             if seen.without_vectors {
@@ -201,7 +223,7 @@ impl Indexes {
             }
         }
         if has_lost_some {
-            let live = self.read(user_id, self.0.store.chunk_ids(user_id)).await?;
+            let live = self.read(holder, self.0.store.chunk_ids(holder)).await?;
             entry.change(move |index| index.retain(&live)).await;
         }
         seen.revision = Some(now);
@@ -211,29 +233,29 @@ impl Indexes {
     /// Loads the user's file, if there is one, so that only later changes are read from the database.
     async fn load_file(
         &self,
-        user_id: &str,
+        holder: &Holder,
         entry: &CachedIndex,
         seen: &mut Seen,
         now: Revision,
     ) -> Result<(), KnowledgeError> {
         let Some(keeper) = &self.0.keeper else { return Ok(()) };
-        let Some((index, revision)) = keeper.load(user_id, seen.epoch, now).await else { return Ok(()) };
+        let Some((index, revision)) = keeper.load(holder, seen.epoch, now).await else { return Ok(()) };
         #[cfg(test)]
         self.0.loaded.fetch_add(super::file::max_bytes(&index), Ordering::Relaxed);
         *entry.write() = index;
         (seen.revision, seen.filed) = (Some(revision), Filed::read(revision));
-        self.check(user_id, entry, seen, true)
+        self.check(holder, entry, seen, true)
     }
 
     /// Next page of the user's rows, and its end.
     async fn page(
         &self,
-        user_id: &str,
+        holder: &Holder,
         seen: &Seen,
         after: End,
     ) -> Result<(Vec<ChunkRow>, Option<End>), KnowledgeError> {
         let model = self.0.model.as_deref().filter(|_| !seen.without_vectors);
-        let page = self.read(user_id, self.0.store.chunks_after(user_id, model, after)).await?;
+        let page = self.read(holder, self.0.store.chunks_after(holder, model, after)).await?;
         #[cfg(test)]
         for row in &page.0 {
             let bytes = row.terms.len() + row.vector.as_ref().map_or(0, Vec::len);
@@ -245,7 +267,7 @@ impl Indexes {
     /// Drops the vectors if the index exceeds the memory limit, and the whole index if it still does.
     fn check(
         &self,
-        user_id: &str,
+        holder: &Holder,
         entry: &CachedIndex,
         seen: &mut Seen,
         is_taken_up: bool,
@@ -258,7 +280,7 @@ impl Indexes {
             return Ok(());
         }
         if !seen.without_vectors {
-            warn!(user.id = %user_id, "a user has more documents than search-memory holds: they are found by words alone");
+            warn!(%holder, "someone has more documents than search-memory holds: they are found by words alone");
             entry.write().drop_vectors();
             seen.without_vectors = true;
         }
@@ -272,10 +294,10 @@ impl Indexes {
 
     async fn read<T>(
         &self,
-        user_id: &str,
+        holder: &Holder,
         statement: impl Future<Output = kitbag_database::Result<T>>,
     ) -> kitbag_database::Result<T> {
-        let _turn = self.0.readers.take(user_id).await;
+        let _turn = self.0.readers.take(holder.key()).await;
         statement.await
     }
 }
@@ -318,8 +340,8 @@ impl CachedIndex {
         self.weight.swap(weight, Ordering::Relaxed) != weight
     }
 
-    fn weight(&self, user_id: &str) -> u32 {
-        let name = u32::try_from(user_id.len() / WEIGHT_UNIT).unwrap_or(u32::MAX);
+    fn weight(&self, holder: &Holder) -> u32 {
+        let name = u32::try_from(holder.key().len() / WEIGHT_UNIT).unwrap_or(u32::MAX);
         self.weight.load(Ordering::Relaxed).saturating_add(name)
     }
 }

@@ -36,7 +36,8 @@ use crate::words::{packed, unpacked};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
-    pub(super) user_id: String,
+    /// Key of the holder whose index it is.
+    pub(super) holder: String,
     /// Model of the vectors in the file.
     pub(super) model: Option<String>,
     /// Revision of the database with exactly the contents of the index.

@@ -1,8 +1,8 @@
 //! Folder of index files in the data directory. All functions block.
 //!
 //! ```text
-//! search/<SHA-256 of the user's id>   the index of a user
-//! search/history                      history of the database that the files belong to
+//! search/<SHA-256 of the holder's key>   the index of a holder
+//! search/history                         history of the database that the files belong to
 //! ```
 
 #[cfg(test)]
@@ -18,6 +18,7 @@ use std::time::SystemTime;
 use kitbag_base::folder::Folder;
 use kitbag_base::private_file;
 use kitbag_base::sha256::{Digest, Sha256};
+use kitbag_database::Holder;
 
 use super::file::{Header, read_header};
 
@@ -47,8 +48,8 @@ impl Files {
     }
 
     /// Name of a user's file.
-    pub(super) fn name_of(user_id: &str) -> String {
-        hex::encode(Sha256::digest(user_id))
+    pub(super) fn name_of(holder: &Holder) -> String {
+        hex::encode(Sha256::digest(holder.key()))
     }
 
     /// Stored history of the database that the files belong to; `None` if it is missing or damaged.
@@ -80,8 +81,8 @@ impl Files {
     }
 
     /// Opens the file of a user, and marks it as most recently used.
-    pub(super) fn open(&self, user_id: &str) -> io::Result<Option<File>> {
-        let file = match self.folder()?.open_file(&Self::name_of(user_id)) {
+    pub(super) fn open(&self, holder: &Holder) -> io::Result<Option<File>> {
+        let file = match self.folder()?.open_file(&Self::name_of(holder)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -105,13 +106,13 @@ impl Files {
     /// Evicts the least recently used files to make room.
     pub(super) fn write(
         &self,
-        user_id: &str,
+        holder: &Holder,
         size: u64,
         write: impl FnOnce(&File) -> io::Result<()>,
     ) -> io::Result<()> {
         let folder = self.folder()?;
         folder.remove_file(UNFINISHED)?;
-        self.make_room(&folder, &Self::name_of(user_id), size)?;
+        self.make_room(&folder, &Self::name_of(holder), size)?;
         let written = folder.create_file(UNFINISHED).and_then(|file| {
             write(&file)?;
             file.sync_all()
@@ -128,9 +129,9 @@ impl Files {
     }
 
     /// Replaces the user's file by the finished one.
-    pub(super) fn finish(&self, user_id: &str) -> io::Result<()> {
+    pub(super) fn finish(&self, holder: &Holder) -> io::Result<()> {
         let folder = self.folder()?;
-        folder.rename(UNFINISHED, &folder, &Self::name_of(user_id))
+        folder.rename(UNFINISHED, &folder, &Self::name_of(holder))
     }
 
     /// Deletes files by name.

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 use kitbag_base::disk::Disk;
 use kitbag_base::tasks::{off_thread, take_a_share};
-use kitbag_database::DatabaseError;
+use kitbag_database::{DatabaseError, Holder};
 use thiserror::Error;
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-use self::usable::{current, load, users_of};
+use self::usable::{current, holders_of, load};
 use super::UserIndex;
 use super::cache::CachedIndex;
 use super::file::{self, Header};
@@ -141,9 +141,9 @@ impl Keeper {
     ) -> kitbag_database::Result<Option<Self>> {
         let files = Files::new(&settings.data, (memory as u64).saturating_mul(MAX_TOTAL));
         let found = on_disk(&files, |files| Ok((files.history()?, files.headers()?))).await;
-        let users: Vec<_> = found.iter().flat_map(|(_, headers)| users_of(headers)).collect();
+        let holders: Vec<_> = found.iter().flat_map(|(_, headers)| holders_of(headers)).collect();
         // Recorded even if the folder cannot be used now: its files are older than this start.
-        let start = store.note_start(&users).await?;
+        let start = store.note_start(&holders).await?;
         let now = start.now.line().unwrap_or_default();
         let tidied = match found {
             Ok((history, headers)) => {
@@ -176,19 +176,19 @@ impl Keeper {
     /// is the current epoch of the cache.
     pub(super) async fn load(
         &self,
-        user_id: &str,
+        holder: &Holder,
         epoch: u64,
         now: Revision,
     ) -> Option<(UserIndex, Revision)> {
         drop(self.settled(epoch).await?);
-        let user = user_id.to_owned();
+        let of = holder.clone();
         let model = self.0.model.clone();
         let files = self.0.files.clone();
-        match off_thread(move || load(&files, &user, model.as_deref(), now)).await {
+        match off_thread(move || load(&files, &of, model.as_deref(), now)).await {
             Ok(loaded) => loaded,
             Err(error) => {
-                warn!(user.id = %user_id, %error, "the file of a search index cannot be used, and is deleted");
-                self.remove(user_id).await;
+                warn!(%holder, %error, "the file of a search index cannot be used, and is deleted");
+                self.remove(holder).await;
                 None
             }
         }
@@ -225,17 +225,23 @@ impl Keeper {
 
     /// Writes the file of a user's index, which was loaded in this epoch, on a low-priority thread. Returns
     /// whether the file is in place.
-    pub(super) async fn put(&self, user_id: &str, epoch: u64, revision: Revision, index: UserIndex) -> bool {
-        let header = Header { user_id: user_id.to_owned(), model: self.0.model.clone(), revision };
+    pub(super) async fn put(
+        &self,
+        holder: &Holder,
+        epoch: u64,
+        revision: Revision,
+        index: UserIndex,
+    ) -> bool {
+        let header = Header { holder: holder.key().to_owned(), model: self.0.model.clone(), revision };
         let size = file::max_bytes(&index);
         let Ok(_room) = self.0.disk.reserve(size) else {
             debug!("no file of a search index is written: the disk is nearly full");
             return false;
         };
         let files = self.0.files.clone();
-        let user = user_id.to_owned();
+        let of = holder.clone();
         let written = on_slow_thread(move || {
-            files.write(&user, size, |file| file::write(&header, &index, file).map(drop))
+            files.write(&of, size, |file| file::write(&header, &index, file).map(drop))
         });
         let finished = async {
             written.await?;
@@ -243,12 +249,12 @@ impl Keeper {
             if !self.continues(&folder).await? {
                 return Ok(false);
             }
-            let user = user_id.to_owned();
-            on_disk(&self.0.files, move |files| files.finish(&user)).await?;
+            let of = holder.clone();
+            on_disk(&self.0.files, move |files| files.finish(&of)).await?;
             Ok::<_, Failure>(true)
         };
         let is_in_place = finished.await.unwrap_or_else(|error| {
-            warn!(user.id = %user_id, %error, "the file of a search index cannot be written");
+            warn!(%holder, %error, "the file of a search index cannot be written");
             false
         });
         if !is_in_place {
@@ -274,11 +280,11 @@ impl Keeper {
     }
 
     /// Deletes the file of a user.
-    pub(super) async fn remove(&self, user_id: &str) {
+    pub(super) async fn remove(&self, holder: &Holder) {
         let _folder = self.0.folder.lock().await;
-        let names = vec![Files::name_of(user_id)];
+        let names = vec![Files::name_of(holder)];
         if let Err(error) = on_disk(&self.0.files, move |files| files.remove(&names)).await {
-            warn!(user.id = %user_id, %error, "the file of a search index cannot be deleted");
+            warn!(%holder, %error, "the file of a search index cannot be deleted");
         }
     }
 
@@ -290,8 +296,8 @@ impl Keeper {
                 return Ok(());
             }
             let headers = on_disk(&self.0.files, Files::headers).await?;
-            let users: Vec<_> = users_of(&headers).collect();
-            let revisions = self.0.store.revisions(&users).await?;
+            let holders: Vec<_> = holders_of(&headers).collect();
+            let revisions = self.0.store.revisions(&holders).await?;
             let kept = current(&headers, self.0.model.as_deref(), &revisions);
             let mut others: Vec<_> = headers.into_iter().map(|(name, _)| name).collect();
             others.retain(|name| !kept.contains(name));

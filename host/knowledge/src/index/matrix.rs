@@ -18,7 +18,14 @@ pub(super) struct Matrix {
     dead: usize,
 }
 
-/// Dot products of rows with a vector, by the owners of the rows.
+/// A matrix of several that are searched together, with the place of its first chunk among all of theirs.
+#[derive(Clone, Copy)]
+pub(super) struct MatrixPart<'m> {
+    pub(super) matrix: &'m Matrix,
+    pub(super) first: ChunkNumber,
+}
+
+/// Dot products of rows with a vector, by the places of their owners.
 #[derive(Debug, Default)]
 pub(super) struct Products {
     /// Products, exact to four decimal places: of all rows, or of at least the [`EXACT`] rows with the
@@ -120,50 +127,6 @@ impl Matrix {
         self.rows.bytes()
     }
 
-    /// Dot products of a vector with all rows whose owner `counts`. If `is_enough` rejects the exact
-    /// products, the other rows are estimated. Empty if the vector has another size.
-    pub(super) fn products(
-        &self,
-        vector: &[f32],
-        counts: impl Fn(ChunkNumber) -> bool + Sync,
-        is_enough: impl Fn(&[(ChunkNumber, f32)]) -> bool,
-    ) -> Products {
-        if vector.len() != self.rows.width() {
-            return Products::default();
-        }
-        let probe = Probe::new(vector.to_vec());
-        let (mut exact, others) = if self.alive() <= EXACT {
-            let alive = (0..).zip(&self.owners).filter(|(_, owner)| **owner != NOBODY && counts(**owner));
-            (alive.map(|(row, _)| (row, 0.0)).collect(), Vec::new())
-        } else {
-            let mut estimates = self.rows.estimates(&probe);
-            estimates.par_iter_mut().zip(&self.owners).with_min_len(ESTIMATES).for_each(
-                |(estimate, owner)| {
-                    if *owner == NOBODY || !counts(*owner) {
-                        *estimate = f32::NAN;
-                    }
-                },
-            );
-            (greatest(&estimates, EXACT), estimates)
-        };
-        if exact.len() <= SHARE {
-            self.rows.multiply(&probe, &mut exact);
-        } else {
-            exact.par_chunks_mut(SHARE).for_each(|share| self.rows.multiply(&probe, share));
-        }
-        let with_owner = |(row, product): (u32, f32)| (self.owners[row as usize], product);
-        let mut is_exact = vec![false; others.len()];
-        for (row, _) in exact.iter().filter(|_| !others.is_empty()) {
-            is_exact[*row as usize] = true;
-        }
-        let exact: Vec<_> = exact.into_iter().map(with_owner).collect();
-        if others.is_empty() || is_enough(&exact) {
-            return Products { exact, others: Vec::new() };
-        }
-        let rest = (0..).zip(others).zip(is_exact).filter(|((_, it), is_exact)| !is_exact && !it.is_nan());
-        Products { others: rest.map(|(estimate, _)| with_owner(estimate)).collect(), exact }
-    }
-
     /// Vector of a row; `None` if there is none.
     pub(super) fn vector(&self, row: u32) -> Option<Vec<f32>> {
         self.rows.vector(row)
@@ -177,8 +140,85 @@ impl Matrix {
     }
 }
 
-/// Positions of the greatest estimates: at least `wanted`, at most twice as many. NaN is ignored.
-fn greatest(estimates: &[f32], wanted: usize) -> Vec<(u32, f32)> {
+/// Dot products of a vector with all rows whose owner `counts`. If `is_enough` rejects the exact products, the
+/// other rows are estimated. Skips matrices of another width.
+pub(super) fn products(
+    parts: &[MatrixPart<'_>],
+    vector: &[f32],
+    counts: impl Fn(ChunkNumber) -> bool + Sync,
+    is_enough: impl Fn(&[(ChunkNumber, f32)]) -> bool,
+) -> Products {
+    let parts: Vec<_> = parts.iter().filter(|part| part.matrix.width() == vector.len()).collect();
+    let probe = Probe::new(vector.to_vec());
+    let alive: usize = parts.iter().map(|part| part.matrix.alive()).sum();
+    if alive <= EXACT {
+        let mut rows: Vec<_> = parts.iter().map(|part| part.rows_that(&counts)).collect();
+        return Products { exact: exact(&parts, &probe, &mut rows), others: Vec::new() };
+    }
+    let estimates: Vec<_> = parts.par_iter().map(|part| part.estimates(&probe, &counts)).collect();
+    let mut rows = greatest(&estimates, EXACT);
+    let exact = exact(&parts, &probe, &mut rows);
+    if is_enough(&exact) {
+        return Products { exact, others: Vec::new() };
+    }
+    let others = parts.iter().zip(estimates).zip(rows).flat_map(|((part, mut estimates), exact)| {
+        exact.iter().for_each(|(row, _)| estimates[*row as usize] = f32::NAN);
+        let rest = (0..).zip(estimates).filter(|(_, estimate)| !estimate.is_nan());
+        rest.map(|(row, estimate)| (part.owner(row), estimate)).collect::<Vec<_>>()
+    });
+    Products { others: others.collect(), exact }
+}
+
+/// Computes the products of the rows of each part.
+fn exact(parts: &[&MatrixPart<'_>], probe: &Probe, rows: &mut [Vec<(u32, f32)>]) -> Vec<(ChunkNumber, f32)> {
+    let count: usize = rows.iter().map(Vec::len).sum();
+    if count <= SHARE {
+        parts.iter().zip(&mut *rows).for_each(|(part, rows)| part.matrix.rows.multiply(probe, rows));
+    } else {
+        let shares = parts
+            .par_iter()
+            .zip(&mut *rows)
+            .flat_map(|(part, rows)| rows.par_chunks_mut(SHARE).map(|share| (&part.matrix.rows, share)));
+        shares.for_each(|(rows, share)| rows.multiply(probe, share));
+    }
+    let of_part = |(part, rows): (&&MatrixPart<'_>, &Vec<(u32, f32)>)| {
+        rows.iter().map(|(row, product)| (part.owner(*row), *product)).collect::<Vec<_>>()
+    };
+    parts.iter().zip(&*rows).flat_map(of_part).collect()
+}
+
+impl MatrixPart<'_> {
+    /// Place of the chunk that owns a row; the row must have an owner.
+    fn owner(&self, row: u32) -> ChunkNumber {
+        self.first + self.matrix.owners[row as usize]
+    }
+
+    fn has(&self, owner: ChunkNumber, counts: impl Fn(ChunkNumber) -> bool) -> bool {
+        owner != NOBODY && counts(self.first + owner)
+    }
+
+    /// Rows whose owner `counts`, without products.
+    fn rows_that(&self, counts: impl Fn(ChunkNumber) -> bool) -> Vec<(u32, f32)> {
+        let rows = (0..).zip(&self.matrix.owners).filter(|(_, owner)| self.has(**owner, &counts));
+        rows.map(|(row, _)| (row, 0.0)).collect()
+    }
+
+    /// Estimated products of all rows; NaN for those whose owner does not count.
+    fn estimates(&self, probe: &Probe, counts: impl Fn(ChunkNumber) -> bool + Sync) -> Vec<f32> {
+        let mut estimates = self.matrix.rows.estimates(probe);
+        estimates.par_iter_mut().zip(&self.matrix.owners).with_min_len(ESTIMATES).for_each(
+            |(estimate, owner)| {
+                if !self.has(*owner, &counts) {
+                    *estimate = f32::NAN;
+                }
+            },
+        );
+        estimates
+    }
+}
+
+/// Rows with the greatest estimates, by part: at least `wanted`, at most twice as many. NaN is ignored.
+fn greatest(estimates: &[Vec<f32>], wanted: usize) -> Vec<Vec<(u32, f32)>> {
     const BUCKETS: usize = 8192;
     /// Estimates of cosines are between −1 and 1, except for errors.
     const RANGE: f32 = 1.5;
@@ -187,7 +227,8 @@ fn greatest(estimates: &[f32], wanted: usize) -> Vec<(u32, f32)> {
     #[expect(clippy::cast_precision_loss, reason = "it is small")]
     let bucket =
         |estimate: f32| (((estimate + RANGE) * (BUCKETS as f32 / (2.0 * RANGE))) as usize).min(BUCKETS - 1);
-    let counts = estimates.par_chunks(ESTIMATES).map(|share| {
+    let shares = estimates.par_iter().flat_map(|of_part| of_part.par_chunks(ESTIMATES));
+    let counts = shares.map(|share| {
         let mut counts = vec![0_usize; BUCKETS];
         share.iter().filter(|it| !it.is_nan()).for_each(|estimate| counts[bucket(*estimate)] += 1);
         counts
@@ -205,17 +246,24 @@ fn greatest(estimates: &[f32], wanted: usize) -> Vec<(u32, f32)> {
         found >= wanted
     });
     let least = least.unwrap_or_default();
-    let shares = estimates.par_chunks(ESTIMATES).enumerate().flat_map_iter(|(number, share)| {
-        let places = (number * ESTIMATES..).zip(share);
-        places
-            .filter(|(_, it)| !it.is_nan() && bucket(**it) >= least)
-            .filter_map(|(place, estimate)| Some((u32::try_from(place).ok()?, *estimate)))
-    });
-    let mut greatest: Vec<_> = shares.collect();
-    if greatest.len() > 2 * wanted {
+    let of_share = |(number, share): (usize, &[f32])| {
+        let rows = (number * ESTIMATES..).zip(share);
+        let great = rows.filter(|(_, it)| !it.is_nan() && bucket(**it) >= least);
+        great.filter_map(|(row, estimate)| Some((u32::try_from(row).ok()?, *estimate))).collect::<Vec<_>>()
+    };
+    let of_part = |estimates: &Vec<f32>| {
+        estimates.par_chunks(ESTIMATES).enumerate().flat_map_iter(of_share).collect::<Vec<_>>()
+    };
+    let mut greatest: Vec<_> = estimates.par_iter().map(of_part).collect();
+    if greatest.iter().map(Vec::len).sum::<usize>() > 2 * wanted {
         // Very many estimates are equal.
-        greatest.sort_by_key(|(_, estimate)| Reverse(bucket(*estimate)));
-        greatest.truncate(2 * wanted);
+        let of_part = |(part, rows): (usize, &mut Vec<(u32, f32)>)| {
+            std::mem::take(rows).into_iter().map(move |row| (part, row))
+        };
+        let mut all: Vec<_> = greatest.iter_mut().enumerate().flat_map(of_part).collect();
+        all.sort_by_key(|(_, (_, estimate))| Reverse(bucket(*estimate)));
+        all.truncate(2 * wanted);
+        all.into_iter().for_each(|(part, row)| greatest[part].push(row));
     }
     greatest
 }

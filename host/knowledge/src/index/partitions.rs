@@ -16,7 +16,7 @@ pub(crate) struct Partition {
 }
 
 /// Indexes of fewer chunks form one partition: searching them takes less time than distributing the work.
-const MIN_CHUNKS: usize = 20_000;
+pub(crate) const MIN_CHUNKS: usize = 20_000;
 
 impl UserIndex {
     /// Splits the documents into at most `count` partitions.

@@ -12,14 +12,14 @@ pub(super) fn german(id: i64, text: &str) -> ChunkRow {
 }
 
 pub(super) fn having(index: &UserIndex, word: &str) -> Vec<(i64, u8)> {
-    let words = of_query(word, index.analyzers());
+    let words = of_query(word, index.alone().analyzers());
     let mut having = Vec::new();
     index.visit(&words[0], |place, count, _| having.push((index.id_at(place), count)));
     having
 }
 
 pub(super) fn nearest(index: &UserIndex) -> Vec<(i64, f32)> {
-    let cosines = index.cosines(&[1.0, 0.0], None, usize::MAX);
+    let cosines = index.alone().cosines(&[1.0, 0.0], None, usize::MAX);
     let all = cosines.nearest.into_iter().chain(cosines.others);
     all.map(|(place, cosine)| (index.id_at(place), cosine)).collect()
 }
@@ -34,7 +34,7 @@ fn a_row_that_comes_again_is_there_once_with_its_newest_vector() {
 
     assert_eq!(having(&index, "wing"), [(7, 2)]);
     assert_eq!(nearest(&index), [(7, 1.0)]);
-    assert_eq!((index.len(), index.document_places()), (1, 1));
+    assert_eq!((index.len(), index.alone().document_places()), (1, 1));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn vectors_of_another_size_are_left_out() {
     index.put(&ChunkRow { vector: Some(vec![0; 12]), ..row(2, 2, "wing", None) }).expect("there is room");
 
     assert_eq!(nearest(&index), [(1, 1.0)]);
-    assert_eq!(index.cosines(&[1.0], None, 1).nearest, []);
+    assert_eq!(index.alone().cosines(&[1.0], None, 1).nearest, []);
     assert_eq!(having(&index, "wing").len(), 2);
 }
 
@@ -122,8 +122,8 @@ fn the_nearest_of_many_are_exact_and_only_those_that_count_are_compared() {
         index.put(&row(document, document, "wing", Some(vector(id)))).expect("there is room");
     }
 
-    let all = index.cosines(&vector(20_000), None, usize::MAX);
-    let even = index.cosines(&vector(20_000), Some(&(0..COUNT.into()).step_by(2).collect()), 1_000);
+    let all = index.alone().cosines(&vector(20_000), None, usize::MAX);
+    let even = index.alone().cosines(&vector(20_000), Some(&(0..COUNT.into()).step_by(2).collect()), 1_000);
 
     assert_eq!(all.nearest.len() + all.others.len(), usize::from(COUNT));
     assert!(all.nearest.len() >= 8_192, "{}", all.nearest.len());
@@ -147,13 +147,13 @@ fn a_word_counts_where_it_is_written_so_in_the_chunks_language() {
 
     assert_eq!(having(&index, "Garten"), [(2, 1)]);
     assert_eq!(having(&index, "die Gart"), [(1, 1)]);
-    assert_eq!(index.analyzer_of(2), index.chunk(1).expect("it lives").analyzer);
-    assert_ne!(index.analyzer_of(2), index.analyzer_of(1));
-    assert_eq!(index.analyzer_of(9), Analyzer::default());
+    assert_eq!(index.alone().analyzer_of(2), index.chunk(1).expect("it lives").analyzer);
+    assert_ne!(index.alone().analyzer_of(2), index.alone().analyzer_of(1));
+    assert_eq!(index.alone().analyzer_of(9), Analyzer::default());
 
     index.retain(&HashSet::from([1, 3]));
 
-    assert!(index.analyzers() == Analyzer::default().into());
+    assert!(index.alone().analyzers() == Analyzer::default().into());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn chunks_that_are_older_than_analyzers_are_found_as_they_were() {
     assert_eq!(having(&index, "Häuser"), [(1, 1), (2, 1)]);
     assert_eq!(having(&index, "Haus"), [(2, 1)]);
     assert_eq!(having(&index, "図"), [(1, 1), (2, 1)]);
-    let words = of_query("図書", index.analyzers());
+    let words = of_query("図書", index.alone().analyzers());
     let found: Vec<_> = words
         .iter()
         .map(|word| {

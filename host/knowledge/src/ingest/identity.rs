@@ -13,7 +13,7 @@ pub(super) fn identity(it: Identity<'_>) -> String {
 }
 
 /// SHA-256 of a document's title and text as they were given.
-pub(super) fn content_digest(title: &str, text: &str) -> [u8; 32] {
+pub(crate) fn content_digest(title: &str, text: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(title);
     // Separator that no title contains, so that moving text between title and body changes the digest.

@@ -1,4 +1,4 @@
-//! `capture` jobs: files by URL → stored files and text. Several at a time, with a limit per user.
+//! `capture` jobs: files by URL → stored files and text. Several at a time, with a limit per holder.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kitbag_base::disk::DiskFull;
 use kitbag_base::tasks::Interrupted;
+use kitbag_database::Holder;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
@@ -20,8 +21,8 @@ use crate::store::{Failed, Job, Kind, Read, Subject, Unkept, now};
 
 /// Largest number of simultaneous captures.
 const MAX_CONCURRENT: usize = 8;
-/// Largest number of simultaneous captures per user.
-const MAX_CONCURRENT_OF_USER: usize = 2;
+/// Largest number of simultaneous captures per holder.
+const MAX_CONCURRENT_OF_HOLDER: usize = 2;
 /// Time limit of one capture, enough to transcribe an hour of speech.
 const CAPTURE_TIMEOUT: Duration = Duration::from_mins(30);
 /// Names of missing dependencies, as failed documents record them.
@@ -43,8 +44,8 @@ struct Running<C> {
     capture: C,
     tasks: JoinSet<kitbag_database::Result<()>>,
     /// User and document of each running capture.
-    under_way: HashMap<Id, (String, i64)>,
-    last_user: String,
+    under_way: HashMap<Id, (Holder, i64)>,
+    last_holder: String,
     /// Whether to give back claimed jobs that are not running: jobs of an earlier run, or one whose result
     /// could not be stored.
     has_left_some: bool,
@@ -61,7 +62,7 @@ where
         capture,
         tasks: JoinSet::new(),
         under_way: HashMap::new(),
-        last_user: String::new(),
+        last_holder: String::new(),
         has_left_some: true,
     };
     loop {
@@ -81,7 +82,7 @@ where
         };
         tokio::select! {
             Some(ended) = running.tasks.join_next_with_id() => running.note(ended),
-            // Due captures wait for one to end; captures of another user may still arrive or become due.
+            // Due captures wait for one to end; captures of another holder may still arrive or become due.
             () = context.rest(Kind::Capture, looked_at), if room == Room::ForOthers => {}
             () = context.rest(Kind::Capture, 0), if room == Room::ForAll => {}
             else => {}
@@ -94,7 +95,7 @@ where
     C: Fn(CaptureJob) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Captured, CaptureFailure>> + Send + 'static,
 {
-    /// Starts due captures within the limits. Returns the users whose captures may still start.
+    /// Starts due captures within the limits. Returns the holders whose captures may still start.
     async fn fill(&mut self) -> kitbag_database::Result<Room> {
         let Context { store, process, me, .. } = &self.context;
         if self.has_left_some {
@@ -108,23 +109,23 @@ where
             return Ok(Room::ForAll);
         }
         let mut room = Room::ForAll;
-        for mut job in store.due(Kind::Capture, &self.last_user, 4 * MAX_CONCURRENT).await? {
+        for mut job in store.due(Kind::Capture, &self.last_holder, 4 * MAX_CONCURRENT).await? {
             if self.tasks.len() >= MAX_CONCURRENT {
                 return Ok(Room::None);
             }
-            let of_user = self.under_way.values().filter(|(user, _)| *user == job.user_id).count();
-            if of_user >= MAX_CONCURRENT_OF_USER {
+            let of_holder = self.under_way.values().filter(|(holder, _)| *holder == job.holder).count();
+            if of_holder >= MAX_CONCURRENT_OF_HOLDER {
                 room = Room::ForOthers;
                 continue;
             }
-            self.last_user.clone_from(&job.user_id);
+            job.holder.key().clone_into(&mut self.last_holder);
             let begun = store.begin_try(Kind::Capture, &mut job, me).await;
             // Without a response, the job may be claimed anyway.
             self.has_left_some |= begun.is_err();
             if begun? {
-                let user_and_document = (job.user_id.clone(), job.document);
+                let holder_and_document = (job.holder.clone(), job.document);
                 let task = one(self.context.clone(), self.capture.clone(), job);
-                self.under_way.insert(self.tasks.spawn(task).id(), user_and_document);
+                self.under_way.insert(self.tasks.spawn(task).id(), holder_and_document);
             }
         }
         Ok(if self.tasks.len() < MAX_CONCURRENT { room } else { Room::None })
@@ -156,7 +157,7 @@ where
         // An update in the meantime has made the job due again.
         return Ok(());
     }
-    if let (None, Err(exceeded)) = (&subject.artifact, has_room(&context, &job.user_id).await?) {
+    if let (None, Err(exceeded)) = (&subject.artifact, has_room(&context, &job.holder).await?) {
         return give_up(&context, &job, Failed { reason: &over_quota(exceeded), ..Failed::default() })
             .await
             .map(drop);
@@ -167,7 +168,7 @@ where
     }
     job.tries += 1;
     let wanted = CaptureJob {
-        user: job.user_id.as_str().into(),
+        user: job.holder.key().into(),
         file_url: subject.file_url.clone(),
         claimed_type: subject.claimed_type.clone(),
         capture_only: subject.capture_only,
@@ -239,9 +240,9 @@ async fn keep(
 }
 
 /// Checks whether the user's quota has room for at least one byte: otherwise nothing is downloaded.
-async fn has_room(context: &Context, user_id: &str) -> kitbag_database::Result<Result<(), QuotaExceeded>> {
-    let used = context.store.usage(user_id).await?;
-    Ok(context.store.quota().check(used, Usage { bytes: used.bytes.saturating_add(1), ..used }))
+async fn has_room(context: &Context, holder: &Holder) -> kitbag_database::Result<Result<(), QuotaExceeded>> {
+    let used = context.store.usage(holder).await?;
+    Ok(context.store.check(holder, used, Usage { bytes: used.bytes.saturating_add(1), ..used }))
 }
 
 fn over_quota(exceeded: QuotaExceeded) -> String {

@@ -26,10 +26,10 @@ pub(super) async fn run(context: Context, embedder: Embedder) {
             vectors.map_err(|error: EmbedError| Failure { reason: error.to_string(), remedy: remedy(&error) })
         }
     };
-    let mut last_user = String::new();
+    let mut last_holder = String::new();
     loop {
         context.room().await;
-        match round(&context, &model, &embed, &mut last_user).await {
+        match round(&context, &model, &embed, &mut last_holder).await {
             Ok(0) => context.rest(Kind::Embed, 0).await,
             Ok(_) => {}
             Err(cause) => context.failed(Kind::Embed, &cause).await,
@@ -47,17 +47,17 @@ fn remedy(error: &EmbedError) -> Remedy {
     }
 }
 
-/// Embeds some chunks, the same number of each user. Returns the number of jobs that were examined.
+/// Embeds some chunks, the same number of each holder. Returns the number of jobs that were examined.
 pub(super) async fn round<F>(
     context: &Context,
     model: &str,
     embed: &impl Fn(Vec<String>) -> F,
-    last_user: &mut String,
+    last_holder: &mut String,
 ) -> kitbag_database::Result<usize>
 where
     F: Future<Output = Result<Vec<Vec<f32>>, Failure>>,
 {
-    let documents = gather(context, model, last_user).await?;
+    let documents = gather(context, model, last_holder).await?;
     let taken = documents.len();
     // Documents that failed before are embedded one by one, since one of them may have caused the failure.
     let (new, failed): (Documents, Documents) = documents.into_iter().partition(|(job, _)| job.tries == 0);
@@ -105,19 +105,19 @@ type Documents = Vec<(Job, Vec<Unembedded>)>;
 async fn gather(
     context: &Context,
     model: &str,
-    last_user: &mut String,
+    last_holder: &mut String,
 ) -> kitbag_database::Result<Documents> {
-    let due = context.take(Kind::Embed, last_user, MAX_BATCH_CHUNKS).await?;
-    // A long document leaves room for those of other users.
-    let users: HashSet<_> = due.iter().map(|job| job.user_id.clone()).collect();
-    let share = MAX_BATCH_CHUNKS.checked_div(users.len()).unwrap_or(MAX_BATCH_CHUNKS).max(1);
+    let due = context.take(Kind::Embed, last_holder, MAX_BATCH_CHUNKS).await?;
+    // A long document leaves room for those of other holders.
+    let holders: HashSet<_> = due.iter().map(|job| job.holder.clone()).collect();
+    let share = MAX_BATCH_CHUNKS.checked_div(holders.len()).unwrap_or(MAX_BATCH_CHUNKS).max(1);
     let mut documents = Vec::new();
     let mut left = MAX_BATCH_CHUNKS;
     for job in due {
         if left == 0 {
             break;
         }
-        last_user.clone_from(&job.user_id);
+        job.holder.key().clone_into(last_holder);
         let chunks = context.store.unembedded(&job, model, share.min(left)).await?;
         left -= chunks.len();
         documents.push((job, chunks));

@@ -21,10 +21,10 @@ const MAX_CONCURRENT: usize = 2;
 
 /// Runs due jobs forever; each document then gets a job of kind `next`.
 pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>) {
-    let mut last_user = String::new();
+    let mut last_holder = String::new();
     loop {
         context.room().await;
-        match round(&context, &splitter, next, &mut last_user).await {
+        match round(&context, &splitter, next, &mut last_holder).await {
             Ok(0) => context.rest(Kind::Index, 0).await,
             Ok(_) => {}
             Err(cause) => context.failed(Kind::Index, &cause).await,
@@ -32,18 +32,18 @@ pub(super) async fn run(context: Context, splitter: Splitter, next: Option<Kind>
     }
 }
 
-/// Indexes some documents, the same number of each user. Returns the number of jobs that were examined.
+/// Indexes some documents, the same number of each holder. Returns the number of jobs that were examined.
 pub(super) async fn round(
     context: &Context,
     splitter: &Splitter,
     next: Option<Kind>,
-    last_user: &mut String,
+    last_holder: &mut String,
 ) -> kitbag_database::Result<usize> {
     let mut taken = 0;
     let mut bytes = 0;
     let mut bodies = Vec::new();
-    for mut job in context.take(Kind::Index, last_user, MAX_ROUND_DOCUMENTS).await? {
-        last_user.clone_from(&job.user_id);
+    for mut job in context.take(Kind::Index, last_holder, MAX_ROUND_DOCUMENTS).await? {
+        job.holder.key().clone_into(last_holder);
         taken += 1;
         // A document that was deleted has no job any more.
         let Some(subject) = context.store.subject(&job).await? else { continue };

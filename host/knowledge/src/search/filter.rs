@@ -7,11 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Search;
 use super::operators::{Condition, Field};
+use super::{Scope, Search};
 use crate::fusion::Fused;
-use crate::index::UserIndex;
-use crate::index::cache::CachedIndex;
+use crate::index::Union;
 use crate::words::{self, Analyzer, Term};
 
 /// Condition that is checked after the ranking.
@@ -36,22 +35,22 @@ const PORTION: usize = 256;
 /// Largest number of chunks whose texts one search reads: 20,000 take some 20 MB.
 const MAX_CHUNKS: usize = 20_000;
 
-/// Selects the documents of an index, restricted to `allowed`, that can meet the conditions, and the checks
+/// Selects the documents of the indexes, restricted to `allowed`, that can meet the conditions, and the checks
 /// to run after the ranking.
 pub(super) fn choose(
-    index: &UserIndex,
+    union: &Union<'_>,
     conditions: Vec<Condition>,
     mut allowed: Option<Arc<HashSet<i64>>>,
 ) -> (Option<Arc<HashSet<i64>>>, Vec<Check>) {
     let mut checks = Vec::new();
     for condition in conditions {
-        let words = words::of_phrase(&condition.phrase, index.analyzers());
-        let mut chunks = index.having_all(&words);
+        let words = words::of_phrase(&condition.phrase, union.analyzers());
+        let mut chunks = union.having_all(&words);
         chunks.sort_unstable();
         // The terms of a chunk include those of its document's title.
         let is_decided = words.len() == 1 && condition.field == Field::TextOrTitle;
         if is_decided || !condition.is_excluded {
-            let mut chosen = allowed.map_or_else(|| index.all_documents().collect(), Arc::unwrap_or_clone);
+            let mut chosen = allowed.map_or_else(|| union.all_documents().collect(), Arc::unwrap_or_clone);
             chosen.retain(|document| of_document(&chunks, *document).is_empty() == condition.is_excluded);
             allowed = Some(Arc::new(chosen));
         }
@@ -69,8 +68,7 @@ impl Search {
     /// [`MAX_CHUNKS`] is exhausted first.
     pub(super) async fn checked(
         &self,
-        user_id: &str,
-        entry: &Arc<CachedIndex>,
+        scope: &Scope<'_>,
         ranking: Vec<Fused>,
         mut checks: Vec<Check>,
         wanted: usize,
@@ -92,13 +90,13 @@ impl Search {
             left = left.saturating_sub(chunks.len());
             let documents: Vec<_> = portion.iter().map(|found| found.document).collect();
             let (documents, texts) = tokio::try_join!(
-                self.store.summaries(user_id, &documents),
-                self.store.chunk_texts(user_id, &chunks)
+                self.store.summaries(scope.holders, &documents),
+                self.store.chunk_texts(scope.holders, &chunks)
             )?;
             let portion = portion.to_vec();
             let checks = checks.clone();
-            let work = move |entry: &CachedIndex| {
-                let phrases = Phrases::new(&checks, &entry.read(), &portion);
+            let work = move |union: &Union<'_>| {
+                let phrases = Phrases::new(&checks, union, &portion);
                 let texts = texts
                     .iter()
                     .map(|(chunk, text)| (*chunk, phrases.words_of_chunk(*chunk, text)))
@@ -109,7 +107,7 @@ impl Search {
                 };
                 portion.into_iter().filter_map(is_met).collect::<Vec<_>>()
             };
-            meeting.extend(self.compute(user_id, entry, work).await);
+            meeting.extend(self.compute(scope, work).await);
         }
         Ok(meeting)
     }
@@ -158,10 +156,10 @@ struct Phrases<'a> {
 }
 
 impl<'a> Phrases<'a> {
-    fn new(checks: &'a [Check], index: &UserIndex, portion: &[Fused]) -> Self {
+    fn new(checks: &'a [Check], union: &Union<'_>, portion: &[Fused]) -> Self {
         let documents = portion.iter().flat_map(|found| checks.iter().map(|check| (check, found.document)));
         let chunks = documents.flat_map(|(check, document)| check.chunks_of(document));
-        let analyzers: HashMap<_, _> = chunks.map(|chunk| (chunk, index.analyzer_of(chunk))).collect();
+        let analyzers: HashMap<_, _> = chunks.map(|chunk| (chunk, union.analyzer_of(chunk))).collect();
         let phrases = |analyzer| {
             let phrases = checks.iter().map(|check| words::sequence(&check.condition.phrase, analyzer));
             (analyzer, phrases.collect())

@@ -5,6 +5,7 @@
 //! | `"a phrase"` | with these words next to each other, in the text or in the title |
 //! | `title:word`, `title:"a phrase"` | with them in the title |
 //! | `source:name` | of this source; several operators: of one of these sources |
+//! | `in:name`, `in:mine` | in this collection, or own ones; several operators: in one of these |
 //! | `-` before a word or one of these | for which the rest is not true |
 //!
 //! An operator starts only where a word starts, so `state-of-the-art` and `5" pipe` contain none. Everything
@@ -14,7 +15,7 @@ pub(crate) mod fuzzing;
 
 use kitbag_manifest::Problems;
 
-use crate::store::Sources;
+use crate::store::Names;
 
 /// Parsed query.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,8 +23,13 @@ pub(super) struct Parsed {
     /// Text to rank by: all words except the excluded ones.
     pub(super) text: String,
     pub(super) conditions: Vec<Condition>,
-    pub(super) sources: Sources,
+    pub(super) sources: Names,
+    /// Collections, by their ids, and [`MINE`].
+    pub(super) collections: Names,
 }
+
+/// Name of the user's own documents among collections. No collection has this id.
+pub const MINE: &str = "mine";
 
 /// Phrase that a document must contain, or must not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +89,12 @@ pub(super) fn parse(query: &str) -> Result<Parsed, Problems> {
 impl Parsed {
     /// Treats the whole text as words.
     pub(super) fn words(text: &str) -> Self {
-        Self { text: text.to_owned(), conditions: Vec::new(), sources: Sources::default() }
+        Self {
+            text: text.to_owned(),
+            conditions: Vec::new(),
+            sources: Names::default(),
+            collections: Names::default(),
+        }
     }
 
     fn add(&mut self, Operator { kind, value, is_excluded }: Operator<'_>) {
@@ -91,8 +102,8 @@ impl Parsed {
         match kind {
             Kind::Phrase => self.demand(condition(Field::TextOrTitle)),
             Kind::Title => self.demand(condition(Field::Title)),
-            Kind::Source if is_excluded => self.sources.none_of.push(value.to_lowercase()),
-            Kind::Source => self.sources.any_of.push(value.to_lowercase()),
+            Kind::Source => self.sources.add(value, is_excluded),
+            Kind::Collection => self.collections.add(value, is_excluded),
         }
     }
 
@@ -114,6 +125,7 @@ enum Kind {
     Phrase,
     Title,
     Source,
+    Collection,
 }
 
 impl<'a> Operator<'a> {
@@ -123,7 +135,7 @@ impl<'a> Operator<'a> {
         let (kind, text) = Kind::first(text);
         let (value, is_quoted, after) = value(text)?;
         let is_operator = match kind {
-            Kind::Title | Kind::Source => true,
+            Kind::Title | Kind::Source | Kind::Collection => true,
             // Excludes `-5` and `--verbose`.
             Kind::Phrase => is_quoted || is_excluded && value.starts_with(char::is_alphabetic),
         };
@@ -133,14 +145,14 @@ impl<'a> Operator<'a> {
 
     /// Words of the operator to rank by.
     fn words(&self) -> Option<&'a str> {
-        (!self.is_excluded && self.kind != Kind::Source).then_some(self.value)
+        (!self.is_excluded && matches!(self.kind, Kind::Phrase | Kind::Title)).then_some(self.value)
     }
 }
 
 impl Kind {
     /// Kind of the operator at the beginning of a text, and the text after its name.
     fn first(text: &str) -> (Self, &str) {
-        for (name, kind) in [("title:", Self::Title), ("source:", Self::Source)] {
+        for (name, kind) in [("title:", Self::Title), ("source:", Self::Source), ("in:", Self::Collection)] {
             if let Some((start, after)) = text.split_at_checked(name.len())
                 && start.eq_ignore_ascii_case(name)
             {
@@ -202,8 +214,7 @@ mod tests {
                 ],
             ),
         ] {
-            let sources = Sources::default();
-            let expected = Parsed { text: text.to_owned(), conditions, sources };
+            let expected = Parsed { text: text.to_owned(), conditions, ..Parsed::words("") };
             assert_eq!(parse(query).expect(query), expected, "{query}");
         }
     }
@@ -237,6 +248,18 @@ mod tests {
             (parsed.sources.any_of, parsed.sources.none_of),
             (vec!["notes".to_owned(), "user".to_owned()], vec!["clipper".to_owned()])
         );
+    }
+
+    #[test]
+    fn collections_are_allowed_or_excluded() {
+        let parsed = parse("In:handbook holidays in:mine -in:old").expect("it is right");
+
+        assert_eq!((parsed.text.as_str(), parsed.conditions.len()), ("holidays", 0));
+        let allowed = ["handbook", "mine", "old", "other"].map(|name| parsed.collections.allow(name));
+        assert_eq!(allowed, [true, true, false, false]);
+        let parsed = parse("holidays -in:old").expect("it is right");
+        assert!(parsed.collections.allow("other") && !parsed.collections.allow("old"));
+        assert!(Parsed::words("in:old").collections.allow("other"), "a toolkit's text");
     }
 
     #[test]

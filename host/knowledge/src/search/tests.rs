@@ -1,5 +1,7 @@
+mod bin;
 mod feedback;
 mod files;
+mod holders;
 mod languages;
 mod library;
 mod memory;
@@ -47,9 +49,9 @@ async fn no_search_finds_or_counts_another_users_documents() {
     let ranking = |library: &Library| {
         let indexes = library.search().indexes.clone();
         async move {
-            let entry = indexes.fresh("ana").await.expect("an index");
+            let entry = indexes.one("ana").await;
             let index = entry.read();
-            bm25::rank(&index, &words::of_query("wing heat", index.analyzers()), None, DEPTH)
+            bm25::rank(&index.alone(), &words::of_query("wing heat", index.alone().analyzers()), None, DEPTH)
         }
     };
     let scores_alone = ranking(&library).await;
@@ -149,13 +151,16 @@ async fn a_query_that_cannot_be_answered_is_refused() {
         (Query { limit: 0, ..query("wing") }, "limit"),
         (Query { limit: 51, ..query("wing") }, "1 to 50"),
     ] {
-        let refused = library.knowledge.search("ana", &bad).await.expect_err(expected);
+        let refused =
+            library.knowledge.search("ana", vec![Holder::user("ana")], &bad).await.expect_err(expected);
         assert!(
             matches!(&refused, KnowledgeError::Invalid(_)) && refused.to_string().contains(expected),
             "{refused}"
         );
     }
-    assert!(library.knowledge.search("ana", &query(&"é".repeat(2_000))).await.is_ok());
+    assert!(
+        library.knowledge.search("ana", vec![Holder::user("ana")], &query(&"é".repeat(2_000))).await.is_ok()
+    );
     for odd in ["?!", "\"", "a OR b AND NOT (c*", "\0", "\u{301}", "'; DROP TABLE chunks; --"] {
         assert_eq!(library.find("ana", odd).await, [""; 0], "{odd}");
     }
@@ -170,13 +175,13 @@ async fn what_changes_is_seen_by_the_next_search() {
     library.add("ana", [note("Second", "another wing")]).await;
     assert_eq!(library.find("ana", "wing").await.len(), 2);
 
-    library.knowledge.delete("ana", &first).await.expect("it is there");
+    library.remove("ana", &first).await;
     assert_eq!(library.find("ana", "wing").await, ["Second"]);
 
     let at = |text: &str| NewDocument { url: Some("https://a.example/".to_owned()), ..note("Third", text) };
     library.add("ana", [at("about the moon")]).await;
     library.add("ana", [at("about a cat")]).await;
-    let entry = library.search().indexes.fresh("ana").await.expect("an index");
+    let entry = library.search().indexes.one("ana").await;
     assert_eq!(entry.read().len(), 2, "what was replaced is not found by meaning either");
     let found = library.found("ana", &query("cat")).await;
     assert_eq!((titles(&found)[0].as_str(), found.hits[0].snippet.as_str()), ("Third", "about a cat"));
@@ -190,7 +195,7 @@ async fn an_index_that_was_kept_ranks_as_one_that_was_just_loaded() {
         let [id] = library.add("ana", [note(&format!("{n}"), &text)]).await;
         library.find("ana", "wing").await;
         if n % 3 == 0 {
-            library.knowledge.delete("ana", &id).await.expect("it is there");
+            library.remove("ana", &id).await;
         }
     }
     let kept = library.found("ana", &query("moon cat")).await;
@@ -240,7 +245,7 @@ async fn vectors_of_another_model_are_not_compared() {
     library.execute("UPDATE chunks SET model = 'another'").await;
     library.execute("DELETE FROM knowledge_revisions").await;
 
-    let entry = library.search().indexes.fresh("ana").await.expect("an index");
+    let entry = library.search().indexes.one("ana").await;
 
     let vector = library
         .embedder
@@ -249,7 +254,7 @@ async fn vectors_of_another_model_are_not_compared() {
         .query("ana", "cat".to_owned())
         .await
         .expect("it runs");
-    assert_eq!(entry.read().cosines(&vector, None, 10).nearest, []);
+    assert_eq!(entry.read().alone().cosines(&vector, None, 10).nearest, []);
     assert_eq!(titles(&library.found("ana", &query("cat")).await), ["Pets"]);
 }
 
@@ -277,7 +282,7 @@ async fn a_service_that_is_down_leaves_search_by_words() {
     let remote = Embedder::remote(Egress::new(EgressSettings::default()), endpoint);
     let search = Search::new(library.knowledge.0.store.clone(), Some(remote), MEMORY, None);
 
-    let found = search.search("ana", &query("wing")).await.expect("words are there");
+    let found = search.search("ana", &[Holder::user("ana")], &query("wing")).await.expect("words are there");
 
     assert_eq!((titles(&found), found.mode), (vec!["Wings".to_owned()], Mode::FullText));
     assert_eq!(search.mode(), Mode::Hybrid);
@@ -289,12 +294,10 @@ async fn many_searches_of_one_user_load_the_index_once() {
     library.add("ana", [note("Wings", "wing")]).await;
     let indexes = &library.search().indexes;
 
-    let entries = futures::future::join_all((0..50).map(|_| indexes.fresh("ana"))).await;
+    let entries = futures::future::join_all((0..50).map(|_| indexes.one("ana"))).await;
 
-    let first = entries[0].as_ref().expect("an index");
-    for entry in &entries {
-        assert!(Arc::ptr_eq(first, entry.as_ref().expect("an index")));
-    }
+    let first = &entries[0];
+    assert!(entries.iter().all(|entry| Arc::ptr_eq(first, entry)));
     assert_eq!(first.read().len(), 1);
 }
 
@@ -341,7 +344,7 @@ async fn a_part_of_a_text_is_counted_in_characters_on_every_engine() {
     let library = Library::without_model().await;
     let ids = library.add("ana", [note("Part", "aé語🦘b")]).await;
     let part = async |user: &str, offset, count| {
-        let part = library.knowledge.document_part(user, &ids[0], offset, count).await;
+        let part = library.knowledge.document_part(&[Holder::user(user)], &ids[0], offset, count).await;
         part.map(|part| (part.text, part.characters)).ok()
     };
     let of = |text: &str| Some((text.to_owned(), 5));

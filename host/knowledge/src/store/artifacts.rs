@@ -1,22 +1,22 @@
 //! Captured files of documents.
 
-use kitbag_database::sql;
+use kitbag_database::{Holder, sql};
 
-use super::Store;
 use super::rows::artifact;
+use super::{Store, holders_list};
 use crate::document::Artifact;
 
 impl Store {
-    /// Captured file of one document of the user.
+    /// Captured file of one document of these holders.
     pub(crate) async fn artifact(
         &self,
-        user_id: &str,
+        holders: &[Holder],
         id: &str,
     ) -> kitbag_database::Result<Option<Artifact>> {
         let row: Option<(Option<String>, Option<i64>, Option<String>)> = sql(
-            "SELECT artifact, artifact_size, artifact_type FROM documents WHERE user_id = $1 AND id = $2",
+            "SELECT artifact, artifact_size, artifact_type FROM documents WHERE holder IN (SELECT value FROM json_each($1)) AND id = $2",
         )
-        .bind(user_id)
+        .bind(holders_list(holders))
         .bind(id)
         .fetch_optional(self.0.readers())
         .await?;

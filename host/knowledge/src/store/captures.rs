@@ -48,12 +48,12 @@ impl Store {
         job: &mut Job,
         me: &str,
     ) -> kitbag_database::Result<bool> {
-        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        let mut transaction = self.0.begin(Scope::Holders(&[&job.holder])).await?;
         let taken = sql("UPDATE knowledge_jobs SET tries = $5, taken_by = $6
-             WHERE document = $1 AND user_id = $2 AND kind = $3 AND taken_by IS NULL
-             AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)")
+             WHERE document = $1 AND holder = $2 AND kind = $3 AND taken_by IS NULL
+             AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND holder = $2 AND revision = $4)")
         .bind(job.document)
-        .bind(&job.user_id)
+        .bind(&job.holder)
         .bind(kind.as_str())
         .bind(job.revision)
         .bind(job.tries + 1)
@@ -73,7 +73,7 @@ impl Store {
         file: Option<&DocumentFile>,
         run_at: i64,
     ) -> kitbag_database::Result<bool> {
-        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        let mut transaction = self.0.begin(Scope::Holders(&[&job.holder])).await?;
         let mut keeps_file = put_off(&mut transaction, Kind::Capture, job, job.tries, run_at).await?;
         if let (true, Some(file)) = (keeps_file, file) {
             keeps_file = self.refer_to(&mut transaction, job, file).await?;
@@ -91,13 +91,13 @@ impl Store {
         read: &Read,
     ) -> kitbag_database::Result<Result<bool, Unkept>> {
         let artifact = file.artifact();
-        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
-        let before = usage(&mut transaction, &job.user_id).await?;
+        let mut transaction = self.0.begin(Scope::Holders(&[&job.holder])).await?;
+        let before = usage(&mut transaction, &job.holder).await?;
         let kept =
             sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3, captured = $4,
                  encoding = $10, title = COALESCE($5, title),
                  title_origin = CASE WHEN $5 IS NULL THEN title_origin ELSE 'file' END, revision = revision + 1
-             WHERE sequence = $6 AND user_id = $7 AND revision = $8
+             WHERE sequence = $6 AND holder = $7 AND revision = $8
                  AND EXISTS (SELECT 1 FROM knowledge_jobs WHERE document = $6 AND taken_by = $9)")
             .bind(&artifact.digest)
             .bind(as_i64(artifact.size))
@@ -105,7 +105,7 @@ impl Store {
             .bind(&read.text)
             .bind(&read.title)
             .bind(job.document)
-            .bind(&job.user_id)
+            .bind(&job.holder)
             .bind(job.revision)
             .bind(&job.taken_by)
             .bind(read.encoding)
@@ -113,7 +113,7 @@ impl Store {
             .await?
                 > 0;
         if kept {
-            if let Err(exceeded) = self.check_quota(&mut transaction, &job.user_id, before).await? {
+            if let Err(exceeded) = self.check_quota(&mut transaction, &job.holder, before).await? {
                 return Ok(Err(Unkept::Quota(exceeded)));
             }
             if !is_referred_to(&mut transaction, file).await? {
@@ -127,9 +127,9 @@ impl Store {
 
     /// Queues captures again that failed for lack of `dependency`. Returns their number.
     pub(crate) async fn capture_again(&self, dependency: &str) -> kitbag_database::Result<u64> {
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
-        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT sequence, user_id, 'capture', 0, $2 FROM documents WHERE lacking = $1
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
+        sql("INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at)
+             SELECT sequence, holder, 'capture', 0, $2 FROM documents WHERE lacking = $1
              ON CONFLICT (document) DO UPDATE
              SET kind = 'capture', tries = 0, run_at = excluded.run_at, taken_by = NULL")
         .bind(dependency)
@@ -155,9 +155,9 @@ impl Store {
         job: &Job,
         file: &DocumentFile,
     ) -> kitbag_database::Result<bool> {
-        let before = usage(&mut *transaction, &job.user_id).await?;
+        let before = usage(&mut *transaction, &job.holder).await?;
         put_artifact(transaction, job, Some(file.artifact())).await?;
-        let fits = self.check_quota(transaction, &job.user_id, before).await?.is_ok();
+        let fits = self.check_quota(transaction, &job.holder, before).await?.is_ok();
         let has_it = fits && is_referred_to(transaction, file).await?;
         if !has_it {
             // A file that the document had before would be the same one, add no bytes, and not be deleted.
@@ -178,12 +178,12 @@ async fn put_artifact(
     artifact: Option<&Artifact>,
 ) -> kitbag_database::Result<()> {
     sql("UPDATE documents SET artifact = $1, artifact_size = $2, artifact_type = $3
-         WHERE sequence = $4 AND user_id = $5")
+         WHERE sequence = $4 AND holder = $5")
     .bind(artifact.map(|file| file.digest.as_str()))
     .bind(artifact.map(|file| as_i64(file.size)))
     .bind(artifact.map(|file| file.media_type.as_str()))
     .bind(job.document)
-    .bind(&job.user_id)
+    .bind(&job.holder)
     .execute(transaction)
     .await?;
     Ok(())

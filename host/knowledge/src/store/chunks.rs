@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, sql};
+use kitbag_database::{FromRow, Holder, Scope, StatementBuilder, Transaction, sql};
 
 use super::Store;
 use super::jobs::{Job, Kind, is_current};
@@ -38,13 +38,13 @@ impl Store {
         documents: &[(Job, Vec<NewChunk>)],
         next: Option<Kind>,
     ) -> kitbag_database::Result<()> {
-        let mut by_user: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        let mut by_holder: BTreeMap<&Holder, Vec<_>> = BTreeMap::new();
         for document in documents {
-            by_user.entry(&document.0.user_id).or_default().push(document);
+            by_holder.entry(&document.0.holder).or_default().push(document);
         }
-        let users: Vec<_> = by_user.keys().copied().collect();
-        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
-        for (user_id, documents) in by_user {
+        let holders: Vec<_> = by_holder.keys().copied().collect();
+        let mut transaction = self.0.begin(Scope::Holders(&holders)).await?;
+        for (holder, documents) in by_holder {
             let mut revision = None;
             let mut removed = false;
             for (job, chunks) in documents {
@@ -53,7 +53,7 @@ impl Store {
                 }
                 let revision = match revision {
                     Some(revision) => revision,
-                    None => *revision.insert(Self::next_revision(&mut transaction, user_id, 0).await?),
+                    None => *revision.insert(Self::next_revision(&mut transaction, holder, 0).await?),
                 };
                 removed |= remove_chunks(&mut transaction, job).await?;
                 insert_chunks(&mut transaction, job, chunks, revision).await?;
@@ -64,7 +64,7 @@ impl Store {
                 }
             }
             if removed {
-                count_removal(&mut transaction, user_id).await?;
+                count_removal(&mut transaction, holder).await?;
             }
         }
         transaction.commit().await
@@ -79,11 +79,11 @@ impl Store {
     ) -> kitbag_database::Result<Vec<Unembedded>> {
         sql(
             "SELECT c.id, d.title, t.text FROM chunks c JOIN chunk_texts t ON t.chunk = c.id
-             JOIN documents d ON d.sequence = c.document AND d.user_id = c.user_id
-             WHERE c.document = $1 AND c.user_id = $2 AND c.model IS DISTINCT FROM $3 ORDER BY c.position LIMIT $4",
+             JOIN documents d ON d.sequence = c.document AND d.holder = c.holder
+             WHERE c.document = $1 AND c.holder = $2 AND c.model IS DISTINCT FROM $3 ORDER BY c.position LIMIT $4",
         )
         .bind(job.document)
-        .bind(&job.user_id)
+        .bind(&job.holder)
         .bind(model)
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .fetch_all(self.0.readers())
@@ -97,38 +97,36 @@ impl Store {
         model: &str,
         documents: &[(Job, Vec<Vector>)],
     ) -> kitbag_database::Result<()> {
-        let users: Vec<_> = documents.iter().map(|(job, _)| job.user_id.as_str()).collect();
-        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
+        let holders: Vec<_> = documents.iter().map(|(job, _)| &job.holder).collect();
+        let mut transaction = self.0.begin(Scope::Holders(&holders)).await?;
         let mut revisions = HashMap::new();
         for (job, vectors) in documents {
-            let user_id = job.user_id.as_str();
+            let holder = &job.holder;
             if !is_current(&mut transaction, job).await? {
                 continue;
             }
-            let revision = if let Some(revision) = revisions.get(user_id) {
+            let revision = if let Some(revision) = revisions.get(holder) {
                 *revision
             } else {
-                let revision = Self::next_revision(&mut transaction, user_id, 0).await?;
-                *revisions.entry(user_id).or_insert(revision)
+                let revision = Self::next_revision(&mut transaction, holder, 0).await?;
+                *revisions.entry(holder).or_insert(revision)
             };
             for (chunk, vector) in vectors {
                 let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
-                sql(
-                    "UPDATE chunks SET vector = $1, model = $2, revision = $3 WHERE id = $4 AND user_id = $5",
-                )
-                .bind(bytes)
-                .bind(model)
-                .bind(revision)
-                .bind(*chunk)
-                .bind(user_id)
-                .execute(&mut transaction)
-                .await?;
+                sql("UPDATE chunks SET vector = $1, model = $2, revision = $3 WHERE id = $4 AND holder = $5")
+                    .bind(bytes)
+                    .bind(model)
+                    .bind(revision)
+                    .bind(*chunk)
+                    .bind(holder)
+                    .execute(&mut transaction)
+                    .await?;
             }
             let lacks_one: bool = sql(
-                "SELECT EXISTS (SELECT 1 FROM chunks WHERE document = $1 AND user_id = $2 AND model IS DISTINCT FROM $3)",
+                "SELECT EXISTS (SELECT 1 FROM chunks WHERE document = $1 AND holder = $2 AND model IS DISTINCT FROM $3)",
             )
             .bind(job.document)
-            .bind(user_id)
+            .bind(holder)
             .bind(model)
             .fetch_value(&mut transaction)
             .await?;
@@ -143,26 +141,26 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Increments the revision of the user's chunks, and adds `removals` to the number of removals.
+    /// Increments the revision of the holder's chunks, and adds `removals` to the number of removals.
     pub(super) async fn next_revision(
         transaction: &mut Transaction,
-        user_id: &str,
+        holder: &Holder,
         removals: i64,
     ) -> kitbag_database::Result<i64> {
-        sql("INSERT INTO knowledge_revisions (user_id, revision, removals) VALUES ($1, 1, $2)
-             ON CONFLICT (user_id) DO UPDATE
+        sql("INSERT INTO knowledge_revisions (holder, revision, removals) VALUES ($1, 1, $2)
+             ON CONFLICT (holder) DO UPDATE
              SET revision = knowledge_revisions.revision + 1, removals = knowledge_revisions.removals + $2
              RETURNING revision")
-        .bind(user_id)
+        .bind(holder)
         .bind(removals)
         .fetch_value(transaction)
         .await
     }
 }
 
-async fn count_removal(transaction: &mut Transaction, user_id: &str) -> kitbag_database::Result<()> {
-    sql("UPDATE knowledge_revisions SET removals = removals + 1 WHERE user_id = $1")
-        .bind(user_id)
+async fn count_removal(transaction: &mut Transaction, holder: &Holder) -> kitbag_database::Result<()> {
+    sql("UPDATE knowledge_revisions SET removals = removals + 1 WHERE holder = $1")
+        .bind(holder)
         .execute(transaction)
         .await?;
     Ok(())
@@ -170,9 +168,9 @@ async fn count_removal(transaction: &mut Transaction, user_id: &str) -> kitbag_d
 
 /// Deletes a document's chunks. Returns whether there were any.
 async fn remove_chunks(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
-    let removed = sql("DELETE FROM chunks WHERE document = $1 AND user_id = $2")
+    let removed = sql("DELETE FROM chunks WHERE document = $1 AND holder = $2")
         .bind(job.document)
-        .bind(&job.user_id)
+        .bind(&job.holder)
         .execute(transaction)
         .await?;
     Ok(removed > 0)
@@ -186,9 +184,9 @@ async fn insert_chunks(
 ) -> kitbag_database::Result<()> {
     for (rows, first) in chunks.chunks(ROWS).zip((0_usize..).step_by(ROWS)) {
         let mut statement =
-            StatementBuilder::new("INSERT INTO chunks (user_id, document, position, revision, terms) ");
+            StatementBuilder::new("INSERT INTO chunks (holder, document, position, revision, terms) ");
         statement.push_values(rows.iter().zip(first..), |mut row, (chunk, position)| {
-            row.push_bind(&job.user_id)
+            row.push_bind(&job.holder)
                 .push_bind(job.document)
                 .push_bind(i64::try_from(position).expect("no document has so many"))
                 .push_bind(revision)
@@ -209,12 +207,10 @@ async fn insert_chunks(
 
 /// Marks a document as ready, unless its file could not be captured: that failure remains visible.
 async fn make_ready(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<()> {
-    sql(
-        "UPDATE documents SET state = 'ready', failed_job = NULL, reason = NULL
-         WHERE sequence = $1 AND user_id = $2 AND failed_job IS DISTINCT FROM 'capture' AND state <> 'ready'",
-    )
+    sql("UPDATE documents SET state = 'ready', failed_job = NULL, reason = NULL
+         WHERE sequence = $1 AND holder = $2 AND failed_job IS DISTINCT FROM 'capture' AND state <> 'ready'")
     .bind(job.document)
-    .bind(&job.user_id)
+    .bind(&job.holder)
     .execute(transaction)
     .await?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kitbag_database::{FromRow, StatementBuilder, Transaction, list, sql};
+use kitbag_database::{FromRow, Holder, StatementBuilder, Transaction, list, sql};
 
 use super::Store;
 use crate::document::{Feed, NewFeed, Origin};
@@ -24,13 +24,13 @@ impl Store {
     /// One page of the user's feeds, sorted by source and name: at most `limit`, after the first `offset`.
     pub(crate) async fn feeds(
         &self,
-        user_id: &str,
+        holder: &Holder,
         offset: u32,
         limit: u32,
     ) -> kitbag_database::Result<Vec<Feed>> {
         let rows: Vec<FeedRow> = sql("SELECT key, name, label, source FROM feeds
-             WHERE user_id = $1 ORDER BY source, name, key LIMIT $2 OFFSET $3")
-        .bind(user_id)
+             WHERE holder = $1 ORDER BY source, name, key LIMIT $2 OFFSET $3")
+        .bind(holder)
         .bind(limit.min(MAX_LISTED))
         .bind(offset)
         .fetch_all(self.0.readers())
@@ -42,13 +42,13 @@ impl Store {
     /// Number of documents in a feed of the user; an index-only query.
     pub(crate) async fn feed_size(
         &self,
-        user_id: &str,
+        holder: &Holder,
         source: &str,
         key: &str,
     ) -> kitbag_database::Result<u64> {
         let size: i64 = sql("SELECT COUNT(*) FROM documents
-             WHERE feed_id = (SELECT id FROM feeds WHERE user_id = $1 AND source = $2 AND key = $3)")
-        .bind(user_id)
+             WHERE feed_id = (SELECT id FROM feeds WHERE holder = $1 AND source = $2 AND key = $3)")
+        .bind(holder)
         .bind(source)
         .bind(key)
         .fetch_value(self.0.readers())
@@ -74,16 +74,16 @@ impl Store {
         let feeds: Vec<_> = by_key.into_values().collect();
         for some in feeds.chunks(ROWS) {
             let mut statement =
-                StatementBuilder::new("INSERT INTO feeds (user_id, source, key, name, label) ");
+                StatementBuilder::new("INSERT INTO feeds (holder, source, key, name, label) ");
             statement.push_values(some, |mut row, feed| {
-                row.push_bind(&origin.user_id)
+                row.push_bind(&origin.holder)
                     .push_bind(&origin.source)
                     .push_bind(&feed.key)
                     .push_bind(&feed.name)
                     .push_bind(&feed.label);
             });
             statement.push(
-                " ON CONFLICT (user_id, source, key) DO UPDATE
+                " ON CONFLICT (holder, source, key) DO UPDATE
                   SET name = excluded.name, label = COALESCE(excluded.label, feeds.label)
                   WHERE feeds.name <> excluded.name
                      OR COALESCE(excluded.label, feeds.label) IS DISTINCT FROM feeds.label",
@@ -92,8 +92,8 @@ impl Store {
         }
         let keys: Vec<_> = feeds.iter().map(|feed| &feed.key).collect();
         let ids: Vec<(String, i64)> = sql("SELECT key, id FROM feeds
-             WHERE user_id = $1 AND source = $2 AND key IN (SELECT value FROM json_each($3))")
-        .bind(&origin.user_id)
+             WHERE holder = $1 AND source = $2 AND key IN (SELECT value FROM json_each($3))")
+        .bind(&origin.holder)
         .bind(&origin.source)
         .bind(list(&keys))
         .fetch_all(transaction)
@@ -104,13 +104,13 @@ impl Store {
     /// Deletes a feed without documents.
     pub(super) async fn remove_empty_feed(
         transaction: &mut Transaction,
-        user_id: &str,
+        holder: &Holder,
         feed: i64,
     ) -> kitbag_database::Result<()> {
-        sql("DELETE FROM feeds WHERE id = $1 AND user_id = $2
+        sql("DELETE FROM feeds WHERE id = $1 AND holder = $2
              AND NOT EXISTS (SELECT 1 FROM documents WHERE feed_id = $1)")
         .bind(feed)
-        .bind(user_id)
+        .bind(holder)
         .execute(transaction)
         .await?;
         Ok(())

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use kitbag_database::{Executor, Scope, list, sql};
+use kitbag_database::{Executor, Holder, Scope, sql};
 
-use super::{Revision, Store};
+use super::{Revision, Store, holders_list};
 
 /// Id of a history of the database. In different histories, the same revision may stand for different
 /// changes.
@@ -32,8 +32,8 @@ pub(crate) struct Start {
     pub(crate) before: History,
     /// History since the start.
     pub(crate) now: History,
-    /// Revisions of the requested users, if they have any.
-    pub(crate) revisions: HashMap<String, Revision>,
+    /// Revisions of the requested holders, if they have any.
+    pub(crate) revisions: HashMap<Holder, Revision>,
 }
 
 impl Store {
@@ -45,11 +45,11 @@ impl Store {
 
     /// Records the start of this process, and reads revisions before any process that starts later can change
     /// them.
-    pub(crate) async fn note_start(&self, users: &[String]) -> kitbag_database::Result<Start> {
+    pub(crate) async fn note_start(&self, holders: &[Holder]) -> kitbag_database::Result<Start> {
         let mut transaction = self.0.begin(Scope::Processes).await?;
         let before = last_start(&mut transaction).await?;
         let timeline = self.timeline(&mut transaction).await?;
-        let revisions = revisions(&mut transaction, users).await?;
+        let revisions = revisions(&mut transaction, holders).await?;
         let this = new_id();
         sql("UPDATE service SET last_start = $1").bind(&this).execute(&mut transaction).await?;
         transaction.commit().await?;
@@ -57,12 +57,12 @@ impl Store {
         Ok(Start { before: history(before), now: history(Some(this)), revisions })
     }
 
-    /// Revisions of these users, if they have any.
+    /// Revisions of these holders, if they have any.
     pub(crate) async fn revisions(
         &self,
-        users: &[String],
-    ) -> kitbag_database::Result<HashMap<String, Revision>> {
-        revisions(self.0.readers(), users).await
+        holders: &[Holder],
+    ) -> kitbag_database::Result<HashMap<Holder, Revision>> {
+        revisions(self.0.readers(), holders).await
     }
 
     async fn timeline(&self, executor: impl Into<Executor<'_>>) -> kitbag_database::Result<String> {
@@ -79,14 +79,14 @@ async fn last_start(executor: impl Into<Executor<'_>>) -> kitbag_database::Resul
 
 async fn revisions(
     executor: impl Into<Executor<'_>>,
-    users: &[String],
-) -> kitbag_database::Result<HashMap<String, Revision>> {
-    let rows: Vec<(String, i64, i64)> = sql("SELECT user_id, revision, removals FROM knowledge_revisions
-         WHERE user_id IN (SELECT value FROM json_each($1))")
-    .bind(list(users))
+    holders: &[Holder],
+) -> kitbag_database::Result<HashMap<Holder, Revision>> {
+    let rows: Vec<(String, i64, i64)> = sql("SELECT holder, revision, removals FROM knowledge_revisions
+         WHERE holder IN (SELECT value FROM json_each($1))")
+    .bind(holders_list(holders))
     .fetch_all(executor)
     .await?;
-    let revision = |(user, revision, removals)| (user, Revision { revision, removals });
+    let revision = |(holder, revision, removals)| (Holder::from(holder), Revision { revision, removals });
     Ok(rows.into_iter().map(revision).collect())
 }
 

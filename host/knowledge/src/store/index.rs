@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use kitbag_database::sql;
+use kitbag_database::{Holder, sql};
 use serde::{Deserialize, Serialize};
 
 use super::{Store, as_i64};
@@ -39,10 +39,10 @@ pub(crate) struct ChunkRow {
 
 impl Store {
     /// Current revision of the user's chunks.
-    pub(crate) async fn revision(&self, user_id: &str) -> kitbag_database::Result<Revision> {
+    pub(crate) async fn revision(&self, holder: &Holder) -> kitbag_database::Result<Revision> {
         let found: Option<(i64, i64)> =
-            sql("SELECT revision, removals FROM knowledge_revisions WHERE user_id = $1")
-                .bind(user_id)
+            sql("SELECT revision, removals FROM knowledge_revisions WHERE holder = $1")
+                .bind(holder)
                 .fetch_optional(self.0.readers())
                 .await?;
         Ok(found.map(|(revision, removals)| Revision { revision, removals }).unwrap_or_default())
@@ -51,15 +51,15 @@ impl Store {
     /// Next page of the user's chunks in order of revision, with vectors of this model, and the end of the page; `None` if there are no more chunks.
     pub(crate) async fn chunks_after(
         &self,
-        user_id: &str,
+        holder: &Holder,
         model: Option<&str>,
         after: End,
     ) -> kitbag_database::Result<(Vec<ChunkRow>, Option<End>)> {
         type Columns = (i64, i64, i64, Vec<u8>, Option<Vec<u8>>);
         let rows: Vec<Columns> = sql("SELECT id, revision, document, terms,
                  CASE WHEN model = $2 THEN vector END FROM chunks
-             WHERE user_id = $1 AND (revision, id) > ($3, $4) ORDER BY revision, id LIMIT $5")
-        .bind(user_id)
+             WHERE holder = $1 AND (revision, id) > ($3, $4) ORDER BY revision, id LIMIT $5")
+        .bind(holder)
         .bind(model)
         .bind(after.0)
         .bind(after.1)
@@ -88,14 +88,14 @@ impl Store {
     }
 
     /// Ids of all the user's chunks.
-    pub(crate) async fn chunk_ids(&self, user_id: &str) -> kitbag_database::Result<HashSet<i64>> {
+    pub(crate) async fn chunk_ids(&self, holder: &Holder) -> kitbag_database::Result<HashSet<i64>> {
         let mut found = HashSet::new();
         // A chunk that gets another revision meanwhile moves to a later page, and is not missed.
         let mut after: End = BEGINNING;
         loop {
             let ends: Vec<End> = sql("SELECT revision, id FROM chunks
-                 WHERE user_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4")
-            .bind(user_id)
+                 WHERE holder = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4")
+            .bind(holder)
             .bind(after.0)
             .bind(after.1)
             .bind(MAX_IDS)

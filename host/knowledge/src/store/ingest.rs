@@ -8,7 +8,7 @@ use kitbag_files::stored_files::FileKind;
 
 use super::jobs::Kind;
 use super::usage::usage;
-use super::{Store, as_i64, now};
+use super::{Store, as_i64, now, versions};
 use crate::KnowledgeError;
 use crate::document::{Change, Ingested, Origin, TitleOrigin};
 use crate::ingest::{Batch, ValidDocument};
@@ -69,8 +69,8 @@ impl Store {
         file: Option<&FileLease>,
     ) -> Result<Option<Stored>, KnowledgeError> {
         let now = now();
-        let mut transaction = self.0.begin(Scope::Users(&[&origin.user_id])).await?;
-        let before = usage(&mut transaction, &origin.user_id).await?;
+        let mut transaction = self.0.begin(Scope::Holders(&[&origin.holder])).await?;
+        let before = usage(&mut transaction, &origin.holder).await?;
         let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
         let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;
         let feed_of = |document: &ValidDocument| {
@@ -107,7 +107,7 @@ impl Store {
             update.write(&mut transaction, origin, now).await?;
             let_go.extend(update.drops_artifact().map(str::to_owned));
         }
-        self.check_quota(&mut transaction, &origin.user_id, before).await??;
+        self.check_quota(&mut transaction, &origin.holder, before).await??;
         // Either the document refers to `file` now, or it did before.
         if !change_references(&mut transaction, FileKind::Artifact, file, &let_go).await? {
             return Ok(None);
@@ -151,9 +151,10 @@ async fn find<'d>(
                      d.claimed_type, d.capture_only, d.failed_job, d.lacking, d.artifact,
                      d.captured IS NOT NULL AS has_captured
                  FROM wanted CROSS JOIN documents d
-                 WHERE COALESCE(d.feed_id, 0) = wanted.feed AND d.identity = wanted.identity AND d.user_id = ",
+                 WHERE COALESCE(d.feed_id, 0) = wanted.feed AND d.identity = wanted.identity
+                     AND d.deleted_at IS NULL AND d.holder = ",
             )
-            .push_bind(&origin.user_id)
+            .push_bind(&origin.holder)
             .push(" AND d.source = ")
             .push_bind(&origin.source);
         let rows: Vec<Existing> = statement.build().uncached().fetch_all(&mut *transaction).await?;
@@ -174,18 +175,20 @@ async fn insert(
     if new.is_empty() {
         return Ok(());
     }
-    let last: i64 = sql("SELECT COALESCE(MAX(number), 0) FROM documents WHERE user_id = $1")
-        .bind(&origin.user_id)
+    let last: i64 = sql("SELECT COALESCE(MAX(number), 0) FROM documents WHERE holder = $1")
+        .bind(&origin.holder)
         .fetch_value(&mut *transaction)
         .await?;
     for (rows, first) in new.chunks(ROWS).zip((last + 1..).step_by(ROWS)) {
         let mut statement = StatementBuilder::new(
-            "INSERT INTO documents (id, user_id, number, source, feed_id, identity, digest, title, title_origin, file_name, url, author,
+            "INSERT INTO documents (id, holder, added_by, changed_by, number, source, feed_id, identity, digest, title, title_origin, file_name, url, author,
                  author_folded, file_url, claimed_type, capture_only, artifact, artifact_size, artifact_type,
                  state, revision, created_at, updated_at, text) ",
         );
         statement.push_values(rows.iter().zip(first..), |mut row, ((id, feed_id, it), number)| {
             row.push_bind(id)
+                .push_bind(&origin.holder)
+                .push_bind(&origin.user_id)
                 .push_bind(&origin.user_id)
                 .push_bind(number)
                 .push_bind(&origin.source)
@@ -214,12 +217,12 @@ async fn insert(
     }
     let ids: Vec<_> = new.iter().map(|(id, ..)| id).collect();
     // A subquery looks each one up in the index: for a join, PostgreSQL would read all documents of the user.
-    sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-         SELECT (SELECT d.sequence FROM documents d WHERE d.user_id = $1 AND d.id = new.value), $1,
+    sql("INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at)
+         SELECT (SELECT d.sequence FROM documents d WHERE d.holder = $1 AND d.id = new.value), $1,
                 (SELECT CASE WHEN d.file_url IS NULL AND d.artifact IS NULL THEN 'index' ELSE 'capture' END
-                 FROM documents d WHERE d.user_id = $1 AND d.id = new.value), 0, $3
+                 FROM documents d WHERE d.holder = $1 AND d.id = new.value), 0, $3
          FROM json_each($2) new")
-    .bind(&origin.user_id)
+    .bind(&origin.holder)
     .bind(list(&ids))
     .bind(now)
     .execute(transaction)
@@ -290,6 +293,9 @@ impl<'d> Update<'d> {
         now: i64,
     ) -> kitbag_database::Result<()> {
         let Self { existing, document, job, .. } = self;
+        if self.is_new_content() || self.forgets_file {
+            versions::keep(transaction, existing.sequence, now).await?;
+        }
         let mut statement = StatementBuilder::new("UPDATE documents SET url = ");
         statement.push_bind(&document.url);
         statement.push(", author = ").push_bind(&document.author);
@@ -297,6 +303,7 @@ impl<'d> Update<'d> {
         statement.push(", file_url = ").push_bind(&document.file_url);
         statement.push(", claimed_type = ").push_bind(&document.claimed_type);
         statement.push(", capture_only = ").push_bind(document.capture_only);
+        statement.push(", changed_by = ").push_bind(&origin.user_id);
         statement.push(", updated_at = ").push_bind(now);
         if job.is_some() {
             statement.push(
@@ -320,10 +327,10 @@ impl<'d> Update<'d> {
             statement.push(", artifact_type = ").push_bind(file.map(|file| file.media_type.as_str()));
         }
         statement.push(" WHERE sequence = ").push_bind(existing.sequence);
-        statement.push(" AND user_id = ").push_bind(&origin.user_id);
+        statement.push(" AND holder = ").push_bind(&origin.holder);
         statement.build().execute(&mut *transaction).await?;
         if let Some(kind) = job {
-            Store::put_job(transaction, &origin.user_id, existing.sequence, *kind, now).await?;
+            Store::put_job(transaction, &origin.holder, existing.sequence, *kind, now).await?;
         }
         Ok(())
     }

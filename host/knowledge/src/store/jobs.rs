@@ -5,7 +5,7 @@
 //! - the results of a job are written in one transaction with its next state, only if the document still has
 //!   the revision at which the job started, and only while the job is still claimed by the process.
 
-use kitbag_database::{AssertSqlSafe, Executor, FromRow, Scope, Transaction, list, sql};
+use kitbag_database::{AssertSqlSafe, Executor, FromRow, Holder, Scope, Transaction, list, sql};
 
 use super::{Store, as_i64, now};
 use crate::document_file::DocumentFile;
@@ -42,11 +42,11 @@ impl Kind {
 }
 
 /// Due job.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     /// Sequence number of the document.
     pub(crate) document: i64,
-    pub(crate) user_id: String,
+    pub(crate) holder: Holder,
     pub(crate) tries: i64,
     /// Revision of the document when the job was claimed.
     pub(crate) revision: i64,
@@ -65,48 +65,63 @@ pub(crate) struct Failed<'f> {
     pub(crate) file: Option<&'f DocumentFile>,
 }
 
-/// SQL for the users with free jobs of a kind: one index seek per user, however many jobs there are.
-const USERS: &str = "users (user_id) AS (
-    SELECT MIN(user_id) FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL
+/// SQL for the holders with free jobs of a kind: one index seek per holder, however many jobs there are.
+const HOLDERS: &str = "holders (holder) AS (
+    SELECT MIN(holder) FROM knowledge_jobs WHERE kind = $1 AND taken_by IS NULL
     UNION ALL
-    SELECT (SELECT MIN(j.user_id) FROM knowledge_jobs j
-            WHERE j.kind = $1 AND j.taken_by IS NULL AND j.user_id > users.user_id)
-    FROM users WHERE users.user_id IS NOT NULL)";
+    SELECT (SELECT MIN(j.holder) FROM knowledge_jobs j
+            WHERE j.kind = $1 AND j.taken_by IS NULL AND j.holder > holders.holder)
+    FROM holders WHERE holders.holder IS NOT NULL)";
+
+#[derive(FromRow)]
+struct JobRow {
+    document: i64,
+    holder: String,
+    tries: i64,
+    revision: i64,
+    taken_by: Option<String>,
+}
+
+impl From<JobRow> for Job {
+    fn from(JobRow { document, holder, tries, revision, taken_by }: JobRow) -> Self {
+        Self { document, holder: holder.into(), tries, revision, taken_by }
+    }
+}
 
 /// Job that was just claimed.
 #[derive(FromRow)]
 struct Taken {
     run_at: i64,
     #[sqlx(flatten)]
-    job: Job,
+    job: JobRow,
 }
 
 impl Store {
-    /// Free jobs of a kind that are due, at most `limit`: the same number for each of as many users as
-    /// possible, starting after `last_user`. First comes one job of each user, then the second of each, and
+    /// Free jobs of a kind that are due, at most `limit`: the same number for each of as many holders as
+    /// possible, starting after the holder with the key `last_holder`. First comes one job of each holder, then the second of each, and
     /// so on: any prefix is fair, too.
     pub(crate) async fn due(
         &self,
         kind: Kind,
-        last_user: &str,
+        last_holder: &str,
         limit: usize,
     ) -> kitbag_database::Result<Vec<Job>> {
         let now = now();
-        let users = users(self.0.readers(), kind, last_user, now, limit).await?;
-        let share = limit.checked_div(users.len()).unwrap_or_default();
+        let holders = holders(self.0.readers(), kind, last_holder, now, limit).await?;
+        let share = limit.checked_div(holders.len()).unwrap_or_default();
         let mut ranked = Vec::with_capacity(limit);
-        for user in users {
-            let of_user: Vec<Job> = sql("SELECT j.document, j.user_id, j.tries, j.taken_by, d.revision
-                 FROM knowledge_jobs j JOIN documents d ON d.sequence = j.document AND d.user_id = j.user_id
-                 WHERE j.kind = $1 AND j.user_id = $2 AND j.run_at <= $3 AND j.taken_by IS NULL
+        for holder in holders {
+            let of_holder: Vec<JobRow> = sql("SELECT j.document, j.holder, j.tries, j.taken_by, d.revision
+                 FROM knowledge_jobs j JOIN documents d ON d.sequence = j.document AND d.holder = j.holder
+                 WHERE j.kind = $1 AND j.holder = $2 AND j.run_at <= $3 AND j.taken_by IS NULL
                  ORDER BY j.run_at, j.document LIMIT $4")
             .bind(kind.as_str())
-            .bind(user)
+            .bind(&holder)
             .bind(now)
             .bind(as_i64(share))
             .fetch_all(self.0.readers())
             .await?;
-            ranked.extend(of_user.into_iter().enumerate());
+            ranked.extend(of_holder.into_iter().map(Job::from).enumerate());
         }
         Ok(in_turn(ranked))
     }
@@ -118,39 +133,39 @@ impl Store {
         &self,
         kind: Kind,
         me: &str,
-        last_user: &str,
+        last_holder: &str,
         limit: usize,
     ) -> kitbag_database::Result<Vec<Job>> {
         let now = now();
         let mut transaction = self.0.begin(Scope::Jobs).await?;
         self.free(&mut transaction, kind, me, &[], 0).await?;
-        let users = users(&mut transaction, kind, last_user, now, limit).await?;
-        let share = limit.checked_div(users.len()).unwrap_or_default();
+        let holders = holders(&mut transaction, kind, last_holder, now, limit).await?;
+        let share = limit.checked_div(holders.len()).unwrap_or_default();
         let mut ranked = Vec::with_capacity(limit);
-        for user in users {
+        for holder in holders {
             let statement = format!(
                 "WITH next AS (
                      SELECT document FROM knowledge_jobs
-                     WHERE kind = $1 AND user_id = $2 AND run_at <= $3 AND taken_by IS NULL
+                     WHERE kind = $1 AND holder = $2 AND run_at <= $3 AND taken_by IS NULL
                      ORDER BY run_at, document LIMIT $4 {})
                  UPDATE knowledge_jobs SET taken_by = $5 FROM next
                  WHERE knowledge_jobs.document = next.document
-                 RETURNING knowledge_jobs.document AS document, knowledge_jobs.user_id AS user_id,
+                 RETURNING knowledge_jobs.document AS document, knowledge_jobs.holder AS holder,
                      knowledge_jobs.tries AS tries, knowledge_jobs.taken_by AS taken_by,
                      knowledge_jobs.run_at AS run_at,
                      (SELECT d.revision FROM documents d WHERE d.sequence = knowledge_jobs.document) AS revision",
                 self.0.skipping_locked()
             );
-            let mut of_user: Vec<Taken> = sql(AssertSqlSafe(statement))
+            let mut of_holder: Vec<Taken> = sql(AssertSqlSafe(statement))
                 .bind(kind.as_str())
-                .bind(user)
+                .bind(&holder)
                 .bind(now)
                 .bind(as_i64(share))
                 .bind(me)
                 .fetch_all(&mut transaction)
                 .await?;
-            of_user.sort_by_key(|taken| (taken.run_at, taken.job.document));
-            ranked.extend(of_user.into_iter().map(|taken| taken.job).enumerate());
+            of_holder.sort_by_key(|taken| (taken.run_at, taken.job.document));
+            ranked.extend(of_holder.into_iter().map(|taken| Job::from(taken.job)).enumerate());
         }
         transaction.commit().await?;
         Ok(in_turn(ranked))
@@ -199,17 +214,17 @@ impl Store {
     /// Earliest time after `after` at which a free job of a kind is due; `None` if there is none.
     pub(crate) async fn next_due(&self, kind: Kind, after: i64) -> kitbag_database::Result<Option<i64>> {
         let statement = format!(
-            "WITH RECURSIVE {USERS}
+            "WITH RECURSIVE {HOLDERS}
              SELECT MIN((SELECT MIN(j.run_at) FROM knowledge_jobs j
-                         WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at > $2
-                             AND j.taken_by IS NULL)) FROM users"
+                         WHERE j.kind = $1 AND j.holder = holders.holder AND j.run_at > $2
+                             AND j.taken_by IS NULL)) FROM holders"
         );
         sql(AssertSqlSafe(statement)).bind(kind.as_str()).bind(after).fetch_value(self.0.readers()).await
     }
 
     /// Makes all postponed jobs due now.
     pub(crate) async fn take_up(&self) -> kitbag_database::Result<()> {
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
         sql("UPDATE knowledge_jobs SET run_at = $1 WHERE run_at > $1")
             .bind(now())
             .execute(&mut transaction)
@@ -224,8 +239,8 @@ impl Store {
         jobs: &[(Job, i64)],
         run_at: i64,
     ) -> kitbag_database::Result<()> {
-        let users: Vec<_> = jobs.iter().map(|(job, _)| job.user_id.as_str()).collect();
-        let mut transaction = self.0.begin(Scope::Users(&users)).await?;
+        let holders: Vec<_> = jobs.iter().map(|(job, _)| &job.holder).collect();
+        let mut transaction = self.0.begin(Scope::Holders(&holders)).await?;
         for (job, tries) in jobs {
             put_off(&mut transaction, kind, job, *tries, run_at).await?;
         }
@@ -241,22 +256,20 @@ impl Store {
         failed: Failed<'_>,
     ) -> kitbag_database::Result<bool> {
         let Failed { reason, missing_dependency, file } = failed;
-        let mut transaction = self.0.begin(Scope::Users(&[&job.user_id])).await?;
+        let mut transaction = self.0.begin(Scope::Holders(&[&job.holder])).await?;
         if !is_current(&mut transaction, job).await? {
             return Ok(false);
         }
         // A capture failure is not replaced by an indexing failure: it says more, and leads to a later
         // capture. A ready document stays ready if another model cannot embed it.
-        sql(
-            "UPDATE documents SET state = 'failed', failed_job = $1, reason = $2, lacking = $3
-             WHERE sequence = $4 AND user_id = $5 AND ($1 = 'capture' OR failed_job IS DISTINCT FROM 'capture')
-               AND NOT ($1 = 'embed' AND state = 'ready')",
-        )
+        sql("UPDATE documents SET state = 'failed', failed_job = $1, reason = $2, lacking = $3
+             WHERE sequence = $4 AND holder = $5 AND ($1 = 'capture' OR failed_job IS DISTINCT FROM 'capture')
+               AND NOT ($1 = 'embed' AND state = 'ready')")
         .bind(kind.as_str())
         .bind(reason)
         .bind(missing_dependency)
         .bind(job.document)
-        .bind(&job.user_id)
+        .bind(&job.holder)
         .execute(&mut transaction)
         .await?;
         let keeps_file = match file {
@@ -278,7 +291,7 @@ impl Store {
         after: i64,
         limit: usize,
     ) -> kitbag_database::Result<Option<i64>> {
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
         // Each variant seeks in the index; a single condition for both would scan it.
         let is_old = if old.is_some() { "model = $1" } else { "model IS NULL AND CAST($1 AS TEXT) IS NULL" };
         let statement = format!(
@@ -290,8 +303,8 @@ impl Store {
             .bind(as_i64(limit))
             .fetch_values(&mut transaction)
             .await?;
-        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at)
-             SELECT d.sequence, d.user_id, 'embed', 0, $2
+        sql("INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at)
+             SELECT d.sequence, d.holder, 'embed', 0, $2
              FROM json_each($1) old CROSS JOIN documents d WHERE d.sequence = CAST(old.value AS BIGINT)
              ON CONFLICT (document) DO NOTHING")
         .bind(list(&documents))
@@ -314,7 +327,7 @@ impl Store {
 
     /// Ends jobs that wait for a model when none is configured: their documents are found by full text.
     pub(crate) async fn do_without_model(&self) -> kitbag_database::Result<()> {
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
         sql("UPDATE documents SET state = 'ready' WHERE state = 'pending'
              AND sequence IN (SELECT document FROM knowledge_jobs WHERE kind = 'embed')")
         .execute(&mut transaction)
@@ -323,7 +336,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Number of jobs of each kind, over all users.
+    /// Number of jobs of each kind, over all holders.
     pub(crate) async fn waiting_jobs(&self) -> kitbag_database::Result<Vec<(&'static str, u64)>> {
         let counts: Vec<(String, i64)> = sql("SELECT kind, COUNT(*) FROM knowledge_jobs GROUP BY kind")
             .fetch_all(self.0.readers())
@@ -339,19 +352,19 @@ impl Store {
     /// already running.
     pub(super) async fn put_job(
         transaction: &mut Transaction,
-        user_id: &str,
+        holder: &Holder,
         document: i64,
         kind: Kind,
         now: i64,
     ) -> kitbag_database::Result<()> {
-        sql("INSERT INTO knowledge_jobs (document, user_id, kind, tries, run_at) VALUES ($1, $2, $3, 0, $4)
+        sql("INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at) VALUES ($1, $2, $3, 0, $4)
              ON CONFLICT (document) DO UPDATE SET tries = 0, run_at = excluded.run_at, taken_by = NULL,
                  kind = CASE WHEN knowledge_jobs.kind = 'capture' AND EXISTS (
                      SELECT 1 FROM documents
-                     WHERE sequence = $1 AND user_id = $2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
+                     WHERE sequence = $1 AND holder = $2 AND (file_url IS NOT NULL OR artifact IS NOT NULL))
                  THEN 'capture' ELSE excluded.kind END")
         .bind(document)
-        .bind(user_id)
+        .bind(holder)
         .bind(kind.as_str())
         .bind(now)
         .execute(transaction)
@@ -367,14 +380,14 @@ impl Store {
     ) -> kitbag_database::Result<()> {
         let statement = match next {
             Some(kind) => sql("UPDATE knowledge_jobs SET kind = $3, tries = 0, run_at = $4, taken_by = NULL
-                 WHERE document = $1 AND user_id = $2")
+                 WHERE document = $1 AND holder = $2")
             .bind(job.document)
-            .bind(&job.user_id)
+            .bind(&job.holder)
             .bind(kind.as_str())
             .bind(now()),
-            None => sql("DELETE FROM knowledge_jobs WHERE document = $1 AND user_id = $2")
+            None => sql("DELETE FROM knowledge_jobs WHERE document = $1 AND holder = $2")
                 .bind(job.document)
-                .bind(&job.user_id),
+                .bind(&job.holder),
         };
         statement.execute(transaction).await?;
         Ok(())
@@ -391,10 +404,10 @@ pub(super) async fn put_off(
     run_at: i64,
 ) -> kitbag_database::Result<bool> {
     let put_off = sql("UPDATE knowledge_jobs SET tries = $5, run_at = $6, taken_by = NULL
-         WHERE document = $1 AND user_id = $2 AND kind = $3 AND taken_by = $7
-         AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND user_id = $2 AND revision = $4)")
+         WHERE document = $1 AND holder = $2 AND kind = $3 AND taken_by = $7
+         AND EXISTS (SELECT 1 FROM documents WHERE sequence = $1 AND holder = $2 AND revision = $4)")
     .bind(job.document)
-    .bind(&job.user_id)
+    .bind(&job.holder)
     .bind(kind.as_str())
     .bind(job.revision)
     .bind(tries)
@@ -405,31 +418,31 @@ pub(super) async fn put_off(
     Ok(put_off > 0)
 }
 
-/// Users with free due jobs of a kind: at most `limit`, starting after `last_user`.
-async fn users(
+/// Keys of holders with free due jobs of a kind: at most `limit`, starting after the holder with the key `last_holder`.
+async fn holders(
     executor: impl Into<Executor<'_>>,
     kind: Kind,
-    last_user: &str,
+    last_holder: &str,
     now: i64,
     limit: usize,
 ) -> kitbag_database::Result<Vec<String>> {
     let statement = format!(
-        "WITH RECURSIVE {USERS}
-         SELECT user_id FROM users WHERE user_id IS NOT NULL AND EXISTS (
+        "WITH RECURSIVE {HOLDERS}
+         SELECT holder FROM holders WHERE holder IS NOT NULL AND EXISTS (
              SELECT 1 FROM knowledge_jobs j
-             WHERE j.kind = $1 AND j.user_id = users.user_id AND j.run_at <= $2 AND j.taken_by IS NULL)
-         ORDER BY user_id <= $3, user_id LIMIT $4"
+             WHERE j.kind = $1 AND j.holder = holders.holder AND j.run_at <= $2 AND j.taken_by IS NULL)
+         ORDER BY holder <= $3, holder LIMIT $4"
     );
     sql(AssertSqlSafe(statement))
         .bind(kind.as_str())
         .bind(now)
-        .bind(last_user)
+        .bind(last_holder)
         .bind(as_i64(limit))
         .fetch_values(executor)
         .await
 }
 
-/// Jobs sorted by their rank among the jobs of their user.
+/// Jobs sorted by their rank among the jobs of their holder.
 fn in_turn(mut ranked: Vec<(usize, Job)>) -> Vec<Job> {
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, job)| job).collect()
@@ -440,9 +453,9 @@ fn in_turn(mut ranked: Vec<(usize, Job)>) -> Vec<Job> {
 pub(super) async fn is_current(transaction: &mut Transaction, job: &Job) -> kitbag_database::Result<bool> {
     sql("SELECT EXISTS (
              SELECT 1 FROM documents d JOIN knowledge_jobs j ON j.document = d.sequence
-             WHERE d.sequence = $1 AND d.user_id = $2 AND d.revision = $3 AND j.taken_by = $4)")
+             WHERE d.sequence = $1 AND d.holder = $2 AND d.revision = $3 AND j.taken_by = $4)")
     .bind(job.document)
-    .bind(&job.user_id)
+    .bind(&job.holder)
     .bind(job.revision)
     .bind(&job.taken_by)
     .fetch_value(transaction)

@@ -2,20 +2,23 @@
 
 use kitbag_database::FromRow;
 
-use crate::document::{Artifact, Feed, State, Summary, TitleOrigin};
+use crate::document::{Artifact, Deletion, Feed, State, Summary, TitleOrigin};
 
 /// Columns of [`SummaryRow`], with `documents` as `d` and `feeds` as `f`.
-pub(super) const SUMMARY: &str = "d.id, d.number, d.title, d.title_origin, d.encoding, d.url, d.author, d.source, d.artifact, \
-    d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, \
+pub(super) const SUMMARY: &str = "d.id, d.holder, d.added_by, d.changed_by, d.number, d.title, d.title_origin, d.encoding, d.url, d.author, d.source, d.artifact, \
+    d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, d.deleted_by, d.deleted_at, \
     f.key AS feed_key, f.name AS feed_name, f.label AS feed_label";
 
 /// Tables of [`SUMMARY`].
-pub(super) const FROM: &str = "documents d LEFT JOIN feeds f ON f.id = d.feed_id AND f.user_id = d.user_id";
+pub(super) const FROM: &str = "documents d LEFT JOIN feeds f ON f.id = d.feed_id AND f.holder = d.holder";
 
 /// A document without its text.
 #[derive(FromRow)]
 pub(super) struct SummaryRow {
     id: String,
+    holder: String,
+    added_by: String,
+    changed_by: String,
     pub(super) number: i64,
     title: String,
     title_origin: String,
@@ -30,6 +33,8 @@ pub(super) struct SummaryRow {
     reason: Option<String>,
     created_at: i64,
     updated_at: i64,
+    deleted_by: Option<String>,
+    deleted_at: Option<i64>,
     feed_key: Option<String>,
     feed_name: Option<String>,
     feed_label: Option<String>,
@@ -46,6 +51,9 @@ impl From<SummaryRow> for Summary {
         });
         Self {
             id: row.id,
+            holder: row.holder.into(),
+            added_by: row.added_by,
+            changed_by: row.changed_by,
             title: row.title,
             title_origin: TitleOrigin::parse(&row.title_origin),
             encoding: row.encoding,
@@ -57,6 +65,7 @@ impl From<SummaryRow> for Summary {
             artifact: self::artifact(artifact, artifact_size, artifact_type),
             created_at: row.created_at,
             updated_at: row.updated_at,
+            deleted: row.deleted_by.zip(row.deleted_at).map(|(by, at)| Deletion { by, at }),
         }
     }
 }

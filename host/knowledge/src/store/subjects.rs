@@ -51,9 +51,9 @@ impl Store {
         let row: Option<SubjectRow> =
             sql("SELECT revision, title, title_origin, file_name, url, author, file_url, claimed_type, capture_only, artifact,
                     artifact_size, artifact_type, text, captured
-             FROM documents WHERE sequence = $1 AND user_id = $2")
+             FROM documents WHERE sequence = $1 AND holder = $2")
             .bind(job.document)
-            .bind(&job.user_id)
+            .bind(&job.holder)
             .fetch_optional(self.0.readers())
             .await?;
         Ok(row.map(|row| Subject {

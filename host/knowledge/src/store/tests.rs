@@ -2,6 +2,7 @@
 
 mod files;
 mod reading;
+mod versions;
 
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::document::{
-    Artifact, Change, Counts, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
+    Artifact, Change, Chosen, Counts, Ingested, Listing, NewDocument, NewFeed, Origin, Page, State,
 };
 use crate::ingest::{Batch, validate, validate_upload};
 
@@ -21,7 +22,7 @@ pub(crate) async fn store() -> (Store, TempDir) {
 }
 
 pub(crate) fn origin(user: &str, source: &str) -> Origin {
-    Origin { user_id: user.to_owned(), source: source.to_owned() }
+    Origin::own(user, source)
 }
 
 pub(crate) fn note(title: &str, text: &str) -> NewDocument {
@@ -56,18 +57,30 @@ impl Store {
         self.put(origin, vec![document]).await.remove(0)
     }
 
+    /// Deletes a document for good. Returns the digests of its files; `None` if the user has no such document.
+    pub(crate) async fn remove(&self, user: &str, id: &str) -> Option<Vec<String>> {
+        let chosen = Chosen::Ids(vec![id.to_owned()]);
+        let purged = self.purge_batch(&Holder::user(user), &chosen).await.expect("it can be removed");
+        (purged.count > 0).then_some(purged.let_go)
+    }
+
     async fn all(&self, user: &str) -> Page {
         let listing = Listing { limit: 100, ..Listing::default() };
-        self.documents(user, &listing).await.expect("it can be read")
+        self.documents(&Holder::user(user), &listing).await.expect("it can be read")
     }
 
     async fn titles(&self, user: &str, listing: Listing) -> Vec<String> {
-        let page = self.documents(user, &listing).await.expect("it can be read");
+        let page = self.documents(&Holder::user(user), &listing).await.expect("it can be read");
         page.documents.into_iter().map(|(_, document)| document.title).collect()
     }
 
     pub(crate) async fn state(&self, user: &str, id: &str) -> State {
-        self.document(user, id).await.expect("it can be read").expect("it is there").summary.state
+        self.document(&[Holder::user(user)], id)
+            .await
+            .expect("it can be read")
+            .expect("it is there")
+            .summary
+            .state
     }
 
     /// Kind and number of tries of a document's job.
@@ -117,7 +130,11 @@ async fn a_document_that_comes_again_keeps_its_id_and_is_stored_once() {
     assert_eq!(same, Ingested { id: first.id.clone(), change: Change::Unchanged });
     assert_eq!(retitled, Ingested { id: first.id.clone(), change: Change::Updated });
     assert_eq!(store.all("ana").await.total, 1);
-    let document = store.document("ana", &first.id).await.expect("it can be read").expect("it is there");
+    let document = store
+        .document(&[Holder::user("ana")], &first.id)
+        .await
+        .expect("it can be read")
+        .expect("it is there");
     assert_eq!((document.summary.title.as_str(), document.text.as_str()), ("B", "text"));
     assert_eq!(document.summary.url.as_deref(), Some("https://a.example/"));
 }
@@ -175,8 +192,11 @@ async fn the_same_document_twice_in_one_batch_is_one_document() {
 
     assert_eq!(ingested[0], ingested[2]);
     assert_ne!(ingested[0], ingested[1]);
-    let document =
-        store.document("ana", &ingested[0].id).await.expect("it can be read").expect("it is there");
+    let document = store
+        .document(&[Holder::user("ana")], &ingested[0].id)
+        .await
+        .expect("it can be read")
+        .expect("it is there");
     assert_eq!((document.summary.title.as_str(), document.text.as_str()), ("B", "b"));
     assert_eq!(store.all("ana").await.total, 2);
 }

@@ -1,27 +1,35 @@
 //! Storage usage and quota checks. Triggers update the counts in the transaction of each document change.
 //!
-//! Invariant: no change exceeds its user's quota, nor do several concurrent ones: counts are compared in the
+//! Invariant: no change exceeds its holder's quota, nor do several concurrent ones: counts are compared in the
 //! transaction of the change. A change that reduces an existing excess is accepted.
 
-use kitbag_database::{Executor, Transaction, sql};
+use kitbag_database::{Executor, Holder, Transaction, sql};
 
 use super::Store;
-use crate::quota::{Quota, QuotaExceeded, Usage};
+use crate::quota::{HolderKind, Quota, QuotaExceeded, Quotas, Usage};
 
 impl Store {
-    /// Sets the quota per user.
-    pub(crate) fn with_quota(self, quota: Quota) -> Self {
-        Self(self.0, quota)
+    /// Sets the quotas.
+    pub(crate) fn with_quotas(self, quotas: Quotas) -> Self {
+        Self(self.0, quotas)
     }
 
-    /// Quota per user.
-    pub(crate) fn quota(&self) -> Quota {
-        self.1
+    /// Quota of a holder.
+    pub(crate) fn quota(&self, holder: &Holder) -> Quota {
+        match HolderKind::of(holder) {
+            HolderKind::User => self.1.per_user,
+            HolderKind::Collection => self.1.per_collection,
+        }
     }
 
-    /// Usage of one user.
-    pub(crate) async fn usage(&self, user_id: &str) -> kitbag_database::Result<Usage> {
-        usage(self.0.readers(), user_id).await
+    /// Refuses a change that exceeds the holder's quota.
+    pub(crate) fn check(&self, holder: &Holder, before: Usage, after: Usage) -> Result<(), QuotaExceeded> {
+        self.quota(holder).check(HolderKind::of(holder), before, after)
+    }
+
+    /// Usage of one holder, with its bin.
+    pub(crate) async fn usage(&self, holder: &Holder) -> kitbag_database::Result<Usage> {
+        usage(self.0.readers(), holder).await
     }
 
     /// Usage of all users together.
@@ -33,29 +41,31 @@ impl Store {
         Ok(Usage { documents: count(documents), bytes: count(bytes) })
     }
 
-    /// Checks whether the changes since usage `before` exceed the user's quota. The caller rolls back the
+    /// Checks whether the changes since usage `before` exceed the holder's quota. The caller rolls back the
     /// transaction on refusal.
     pub(super) async fn check_quota(
         &self,
         transaction: &mut Transaction,
-        user_id: &str,
+        holder: &Holder,
         before: Usage,
     ) -> kitbag_database::Result<Result<(), QuotaExceeded>> {
-        let after = usage(transaction, user_id).await?;
-        Ok(self.1.check(before, after))
+        let after = usage(transaction, holder).await?;
+        Ok(self.check(holder, before, after))
     }
 }
 
-/// Usage of one user, including uncommitted changes of a transaction.
+/// Usage of one holder and its bin, including uncommitted changes of a transaction.
 pub(super) async fn usage(
     executor: impl Into<Executor<'_>>,
-    user_id: &str,
+    holder: &Holder,
 ) -> kitbag_database::Result<Usage> {
-    let row: Option<(i64, i64)> = sql("SELECT documents, bytes FROM knowledge_usage WHERE user_id = $1")
-        .bind(user_id)
-        .fetch_optional(executor)
-        .await?;
-    let (documents, bytes) = row.unwrap_or_default();
+    let bin = holder.bin();
+    let (documents, bytes): (i64, i64) = sql("SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT),
+            CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM knowledge_usage WHERE holder IN ($1, $2)")
+    .bind(holder)
+    .bind(&bin)
+    .fetch_one(executor)
+    .await?;
     Ok(Usage { documents: count(documents), bytes: count(bytes) })
 }
 

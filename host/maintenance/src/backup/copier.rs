@@ -89,7 +89,7 @@ impl<'a> Copier<'a> {
             self.copy_named(live, progress).await?;
             // Nothing is written during this transaction: neither rows nor the files that they name
             // disappear.
-            let mut lock = live.begin(Scope::AllUsers).await?;
+            let mut lock = live.begin(Scope::AllHolders).await?;
             let missing = self.missing(&mut lock).await?;
             if missing.len() > MAX_OPEN {
                 lock.roll_back().await?;

@@ -29,9 +29,9 @@ fn name_of(bytes: &[u8]) -> String {
 /// Returns the statement that stores a document with this captured file.
 fn document(id: &str, file: &str) -> String {
     format!(
-        "INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only, artifact,
+        "INSERT INTO documents (id, holder, added_by, changed_by, number, source, identity, digest, title, capture_only, artifact,
              artifact_size, artifact_type, state, revision, created_at, updated_at, text)
-         VALUES ('{id}', 'ana', (SELECT ifnull(max(number), 0) + 1 FROM documents), 'user', '{id}', x'00', 'T', 0,
+         VALUES ('{id}', 'user:ana', 'ana', 'ana', (SELECT ifnull(max(number), 0) + 1 FROM documents), 'user', '{id}', x'00', 'T', 0,
              '{file}', 1, 'text/plain', 'ready', 1, 0, 0, 'text of {id}')"
     )
 }
@@ -208,7 +208,7 @@ async fn a_backup_is_complete_although_files_come_and_go_while_it_is_made() {
                 let file = scratch.capture(&id, bytes.as_bytes()).await;
                 tokio::time::sleep(Duration::from_millis(number % 7)).await;
                 scratch.database.execute(&format!("DELETE FROM documents WHERE id = '{id}'")).await;
-                let lock = scratch.database.begin(Scope::AllUsers).await.expect("nobody keeps it");
+                let lock = scratch.database.begin(Scope::AllHolders).await.expect("nobody keeps it");
                 fs::remove_file(file).expect("it is ours");
                 lock.roll_back().await.expect("nothing was written");
                 removed.fetch_add(1, Ordering::Relaxed);

@@ -18,9 +18,9 @@ use super::*;
 const TOOLKIT: &str =
     "INSERT INTO toolkit_versions VALUES ('books', '1.0.0', '{digest}', 1, '{}', '{}', '[]', 'op', 0);
     INSERT INTO toolkits VALUES ('books', 'op', '1.0.0');";
-const DOCUMENT: &str = "INSERT INTO documents (id, user_id, number, source, identity, digest, title, capture_only,
+const DOCUMENT: &str = "INSERT INTO documents (id, holder, added_by, changed_by, number, source, identity, digest, title, capture_only,
         artifact, artifact_size, artifact_type, state, revision, created_at, updated_at, text)
-    VALUES ('d', 'ana', 1, 'user', 'd', x'00', 'T', 0, '{digest}', 1, 'text/plain', 'ready', 1, 0, 0, 'text');";
+    VALUES ('d', 'user:ana', 'ana', 'ana', 1, 'user', 'd', x'00', 'T', 0, '{digest}', 1, 'text/plain', 'ready', 1, 0, 0, 'text');";
 const FILES: &str = "INSERT INTO files VALUES
     ('components/{digest}.wasm', 'components/{digest}', 0, 0),
     ('artifacts/' || substr('{digest}', 1, 2) || '/{digest}', 'artifacts/{digest}', 0, 0);";

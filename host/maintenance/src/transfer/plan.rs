@@ -1,7 +1,9 @@
 //! Changes to rows during the copy: user ids, and secrets sealed for them. Determined before anything is
 //! written.
 
-use kitbag_database::{Column, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value};
+use kitbag_database::{
+    Column, Holder, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value,
+};
 use kitbag_identity::recorded_issuer;
 use kitbag_vault::{Resealing, SealedValue, SecretsCheck, audit_keys, check_secrets, master_key_names};
 
@@ -93,6 +95,14 @@ impl<'j> Plan<'j> {
                 continue;
             };
             *user = users.of(user)?.to_owned().into();
+        }
+        if table.has_holders
+            && let Some(Value::Text(Some(key))) = place(columns, "holder").map(|place| &mut row[place])
+        {
+            let holder = Holder::from(key.to_string());
+            if let Some(user) = holder.user_id() {
+                *key = holder.with_user_id(users.of(user)?).key().to_owned().into();
+            }
         }
         Ok(())
     }

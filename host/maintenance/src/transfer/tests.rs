@@ -52,15 +52,19 @@ const ROWS: &str = "
         (x'04', 'https://one.example', 'ben', NULL, 'all', NULL, 1, NULL, NULL);
     INSERT INTO browser_session_grants VALUES (x'01', 3, '[\"sales\"]', 'k', x'01', x'02'), (x'02', 3, '[]', NULL, NULL, NULL);
     INSERT INTO web_clients VALUES ('https://one.example', 'http://127.0.0.1/', 'client', 0);
-    INSERT INTO feeds (id, user_id, source, key, name, label)
-        VALUES (3, 'ana', 'user', 'k', 'Feed', NULL), (5, 'ben', 't', 'k', 'Füd', 'label');
+    INSERT INTO collections VALUES ('handbook', 'Handbook', 'How we work', 'ana', 1, NULL, NULL),
+        ('old', 'Old', '', 'ben', 1, 'ana', 2);
+    INSERT INTO collection_grants VALUES ('handbook', 'ana', '', 'curator', 'ana', 1), ('handbook', '', 'sales', 'reader', 'ana', 2);
+    INSERT INTO document_versions VALUES (3, 1, 'Before', 1, 2, 'ben', 'text before');
+    INSERT INTO feeds (id, holder, source, key, name, label)
+        VALUES (3, 'user:ana', 'user', 'k', 'Feed', NULL), (5, 'user:ben', 't', 'k', 'Füd', 'label');
     INSERT INTO processes (id, job_settings) VALUES ('p', 'none');
-    INSERT INTO knowledge_jobs VALUES (3, 'ana', 'index', 0, 0, 'p'), (4, 'ana', 'embed', 1, 2, NULL);
-    INSERT INTO chunks VALUES (3, 'ana', 3, 0, 1, x'00', x'0000c07f000080ff01000000', 'm'),
-        (4, 'ana', 4, 0, 1, x'', NULL, NULL);
+    INSERT INTO knowledge_jobs VALUES (3, 'user:ana', 'index', 0, 0, 'p'), (4, 'user:ana', 'embed', 1, 2, NULL);
+    INSERT INTO chunks VALUES (3, 'user:ana', 3, 0, 1, x'00', x'0000c07f000080ff01000000', 'm'),
+        (4, 'user:ana', 4, 0, 1, x'', NULL, NULL);
     INSERT INTO chunk_texts VALUES (3, 'text 𝄞'), (4, '');
-    INSERT INTO knowledge_revisions VALUES ('ana', 5, 2);
-    UPDATE registry SET generation = 7, removals = 3;
+    INSERT INTO knowledge_revisions VALUES ('user:ana', 5, 2), ('collection:handbook', 1, 0), ('bin/user:ben', 1, 0);
+    UPDATE registry SET generation = 7, removals = 3, collections = 4;
     UPDATE service SET job_settings = 'none', store = 'a store';
 ";
 
@@ -118,9 +122,9 @@ impl Service {
         let documents = [(3, "ana", &one), (4, "ana", &two), (5, "ben", &one), (8, "ana", &two)];
         let documents = documents.map(|(sequence, user, artifact)| {
             format!(
-                "INSERT INTO documents (sequence, id, user_id, number, source, feed_id, identity, digest, title,
+                "INSERT INTO documents (sequence, id, holder, added_by, changed_by, number, source, feed_id, identity, digest, title,
                      capture_only, artifact, artifact_size, artifact_type, state, revision, created_at, updated_at, text)
-                 VALUES ({sequence}, 'd{sequence}', '{user}', {sequence}, 'user', NULL, 'url {sequence}', x'00', 'Title',
+                 VALUES ({sequence}, 'd{sequence}', 'user:{user}', '{user}', '{user}', {sequence}, 'user', NULL, 'url {sequence}', x'00', 'Title',
                      1, '{artifact}', 3, 'text/plain', 'ready', 1, 0, 0, 'text');"
             )
         });
@@ -283,7 +287,7 @@ async fn everything_is_the_same_in_the_other_database_and_back_again() {
     assert_eq!(first.database.all_rows().await, before, "the source was changed");
     assert_eq!(first.rows().await, second.rows().await);
     assert_eq!((first.files(), first.files()), (second.files(), third.files()));
-    let usage = "SELECT user_id, documents, bytes FROM knowledge_usage ORDER BY user_id";
+    let usage = "SELECT holder, documents, bytes FROM knowledge_usage ORDER BY holder";
     let usage_before: Vec<(String, i64, i64)> = first.database.rows(usage).await;
     assert_eq!(second.database.rows::<(String, i64, i64)>(usage).await, usage_before);
     assert_eq!(check_secrets(&second.database, &keys(&[1])).await.expect("keys").open, 2);
@@ -314,7 +318,7 @@ async fn ids_that_were_given_are_not_given_again_after_a_copy() {
         service.database.execute("INSERT INTO issuers (issuer, since) VALUES ('new', 0)").await;
         let newest: Vec<i64> = service.database.column("SELECT max(sequence) FROM issuers").await;
         assert_eq!(newest, [8], "the id of a row that is gone");
-        let feed = "INSERT INTO feeds (user_id, source, key, name) VALUES ('new', 'user', 'k', 'n')";
+        let feed = "INSERT INTO feeds (holder, source, key, name) VALUES ('new', 'user', 'k', 'n')";
         service.database.execute(feed).await;
         let newest: Vec<i64> = service.database.column("SELECT max(id) FROM feeds").await;
         assert_eq!(newest, [6]);
@@ -329,11 +333,11 @@ async fn a_long_table_is_copied_in_pieces() {
     first.database.execute(many).await;
     let large = "INSERT INTO chunk_texts WITH RECURSIVE n (i) AS
         (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7) SELECT i, hex(randomblob(700000)) FROM n";
-    let chunks = "PRAGMA defer_foreign_keys = ON; INSERT INTO documents (sequence, id, user_id, number, source, identity,
+    let chunks = "PRAGMA defer_foreign_keys = ON; INSERT INTO documents (sequence, id, holder, added_by, changed_by, number, source, identity,
             digest, title, capture_only, state, revision, created_at, updated_at, text)
-        VALUES (1, 'd', 'ana', 1, 'user', 'i', x'00', 'T', 0, 'ready', 1, 0, 0, '');
+        VALUES (1, 'd', 'user:ana', 'ana', 'ana', 1, 'user', 'i', x'00', 'T', 0, 'ready', 1, 0, 0, '');
         INSERT INTO chunks WITH RECURSIVE n (i) AS
-        (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7) SELECT i, 'ana', 1, i, 1, x'00', NULL, NULL FROM n;";
+        (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 7) SELECT i, 'user:ana', 1, i, 1, x'00', NULL, NULL FROM n;";
     first.database.execute(&format!("{chunks} {large}")).await;
 
     let mut reports = Vec::new();
@@ -358,8 +362,8 @@ async fn a_text_with_nul_is_told_where_the_other_database_has_none() {
     let titles: Vec<String> = second.database.column("SELECT title FROM documents WHERE sequence = 3").await;
     assert_eq!(titles, [if has_nul { "a\0b" } else { "a\u{fffd}b" }]);
     // The same number of bytes as in the source.
-    let counted = "SELECT u.bytes - (SELECT sum(d.bytes) FROM documents d WHERE d.user_id = 'ana')
-        - (SELECT sum(f.bytes) FROM feeds f WHERE f.user_id = 'ana') FROM knowledge_usage u WHERE u.user_id = 'ana'";
+    let counted = "SELECT u.bytes - (SELECT sum(d.bytes) FROM documents d WHERE d.holder = 'user:ana')
+        - (SELECT sum(f.bytes) FROM feeds f WHERE f.holder = 'user:ana') FROM knowledge_usage u WHERE u.holder = 'user:ana'";
     let counted = format!("SELECT CAST(({counted}) AS BIGINT)");
     assert_eq!(second.database.column::<i64>(&counted).await, [0]);
 }

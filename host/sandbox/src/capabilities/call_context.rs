@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_base::memory::Lease;
-use kitbag_knowledge::Knowledge;
+use kitbag_knowledge::{Holder, Knowledge};
 use kitbag_net::egress::Egress;
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::{Accounts, OutboundAuth};
@@ -62,6 +62,8 @@ pub struct CallContext<'a> {
     pub owner: &'a str,
     /// The verified user.
     pub user_id: &'a Arc<str>,
+    /// Holders whose documents the user may read; the user is one of them.
+    pub readable: &'a [Holder],
     /// The user's secrets, for all toolkits.
     pub secrets: &'a Arc<UserSecrets>,
     /// Receives progress reports, if the client wants them.

@@ -64,8 +64,7 @@ impl ingest::Host for Ingest {
             Err(problems) => return Ok(Err(KnowledgeError::Invalid(problems.to_string()))),
         };
         let source = self.grants.definition().id.clone();
-        let ingested =
-            knowledge.ingest(&Origin { user_id: self.user_id.to_string(), source }, documents).await;
+        let ingested = knowledge.ingest(&Origin::own(&self.user_id, &source), documents).await;
         Ok(ingested.map(|all| u32::try_from(all.len()).expect("a batch is bounded")).map_err(Into::into))
     }
 }

@@ -1,23 +1,27 @@
-//! `kitbag:toolkit/search`: reads the calling user's knowledge base. Granted by scope `svc:search`.
+//! `kitbag:toolkit/search`: reads the calling user's own documents; with scope `svc:collections`, also those of the
+//! collections that the user may read. Granted by scope `svc:search`.
 
 use std::sync::Arc;
 
 use kitbag_base::memory::Lease;
 use kitbag_base::shares::Share;
-use kitbag_knowledge::{DEFAULT_RESULTS, Knowledge, Query};
+use kitbag_knowledge::{DEFAULT_RESULTS, Holder, Knowledge, Query};
+use kitbag_manifest::SCOPE_COLLECTIONS;
 use wasmtime::component::{HasData, Linker};
 
 use super::{CallContext, in_call};
 use crate::contract::interfaces::knowledge::{self, KnowledgeError};
 use crate::contract::interfaces::search::{self, Document, SearchOptions, SearchResult};
 
-/// Read access to all documents of one user's knowledge base, from any source.
+/// Read access to all documents of some holders, from any source.
 #[derive(Default)]
 pub struct Search {
     /// `None` outside a call.
     knowledge: Option<Knowledge>,
     /// The verified user of the call.
     user_id: Arc<str>,
+    /// Whose documents the toolkit may read.
+    holders: Vec<Holder>,
     /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
     /// Counts the returned data while it is copied to the guest, which can delay that arbitrarily.
@@ -26,9 +30,12 @@ pub struct Search {
 
 impl Search {
     pub(super) fn of(call: &CallContext<'_>) -> Self {
+        let reads_collections = call.grants.definition().has_scope(SCOPE_COLLECTIONS);
+        let holders = call.readable.iter().filter(|it| reads_collections || it.collection_id().is_none());
         Self {
             knowledge: call.services.knowledge.clone(),
             user_id: call.user_id.clone(),
+            holders: holders.cloned().collect(),
             lease: Some(call.lease.clone()),
             returned: None,
         }
@@ -55,7 +62,8 @@ impl search::Host for Search {
         let SearchOptions { limit, source, author } = options;
         let limit = limit.unwrap_or(DEFAULT_RESULTS);
         let query = Query { text: query, has_operators: false, limit, offset: 0, source, author };
-        let found = in_call(self.knowledge.as_ref())?.search(&self.user_id, &query).await;
+        let found =
+            in_call(self.knowledge.as_ref())?.search(&self.user_id, self.holders.clone(), &query).await;
         let results: Result<Vec<SearchResult>, _> =
             found.map(|found| found.hits.into_iter().map(Into::into).collect());
         if let Ok(results) = &results {
@@ -65,7 +73,7 @@ impl search::Host for Search {
     }
 
     async fn get_document(&mut self, id: String) -> wasmtime::Result<Result<Document, KnowledgeError>> {
-        let found = in_call(self.knowledge.as_ref())?.document(&self.user_id, &id).await;
+        let found = in_call(self.knowledge.as_ref())?.document(self.holders.clone(), &id).await;
         if let Ok(document) = &found {
             self.returning(document.text.len());
         }

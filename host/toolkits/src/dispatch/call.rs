@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::workers::Workers;
 use kitbag_identity::Caller;
+use kitbag_knowledge::Holder;
 use kitbag_net::traces::{Arrival, Traces};
 use kitbag_sandbox::capabilities::ask::Answers;
 use kitbag_vault::Vault;
@@ -37,6 +38,8 @@ pub struct CallServices {
 pub struct Call<'a> {
     /// The calling user.
     pub caller: &'a Caller,
+    /// Holders whose documents the user may read; the user is one of them.
+    pub readable: Arc<[Holder]>,
     /// Arrival time of the request, if calls are traced.
     pub arrival: Option<Arrival>,
     /// The tool, prompt, resource or completion to call.

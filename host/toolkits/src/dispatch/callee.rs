@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::code::{NotReady, Ready};
 use crate::code_runner::{CodeRun, NoCodeRunner};
-use crate::knowledge_tools::KnowledgeTool;
+use crate::knowledge_tools::{KnowledgeTool, Reader};
 use crate::offers::{Offer, OfferKind};
 use crate::registry::Tool;
 
@@ -203,12 +203,12 @@ pub(super) fn target(offer: &Offer, mut arguments: Value) -> (Target, Value) {
 /// Calls a built-in tool of the server. The report is like one of the sandbox.
 pub(super) async fn call_own(
     tool: &KnowledgeTool,
-    user_id: &str,
+    reader: &Reader<'_>,
     secrets: &UserSecrets,
     arguments: Value,
 ) -> Report {
     let started = Instant::now();
-    let ended = match timeout(MAX_TIME, tool.call(user_id, secrets.redactor(), arguments)).await {
+    let ended = match timeout(MAX_TIME, tool.call(reader, secrets.redactor(), arguments)).await {
         Ok(Ok(result)) => Ended::Returned(result),
         Ok(Err(refusal)) => Ended::Refused(refusal),
         Err(_elapsed) => Ended::Faulted(Fault::Deadline(MAX_TIME)),

@@ -284,6 +284,7 @@ mod tests {
             traces: Traces::default(),
         };
         let call = Call {
+            readable: Arc::default(),
             caller: &caller,
             arrival: None,
             tool: &tool,

@@ -6,10 +6,11 @@ use std::num::NonZeroU32;
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_identity::Subject;
 
 use super::ownership::CurrentOwnership;
 use super::revisions;
-use crate::audience::{Audience, CallLimits, Grant, MAX_GRANTS, Subject};
+use crate::audience::{Audience, CallLimits, Grant, MAX_GRANTS};
 use crate::error::ToolkitError;
 
 #[derive(FromRow)]
@@ -27,11 +28,7 @@ impl From<Row> for Grant {
     fn from(row: Row) -> Self {
         let limit = |limit: Option<i64>| NonZeroU32::new(u32::try_from(limit?).ok()?);
         Self {
-            subject: match (row.user_id.is_empty(), row.group_name.is_empty()) {
-                (false, _) => Subject::User(row.user_id),
-                (true, false) => Subject::Group(row.group_name),
-                (true, true) => Subject::Everyone,
-            },
+            subject: Subject::of_columns(row.user_id, row.group_name),
             tool: Some(row.tool).filter(|tool| !tool.is_empty()),
             limits: CallLimits {
                 per_minute: limit(row.per_minute),
@@ -39,15 +36,6 @@ impl From<Row> for Grant {
                 each: row.each_member != 0,
             },
         }
-    }
-}
-
-/// Returns the columns `user_id` and `group_name` of a subject.
-pub(super) fn columns(subject: &Subject) -> (&str, &str) {
-    match subject {
-        Subject::User(id) => (id, ""),
-        Subject::Group(name) => ("", name),
-        Subject::Everyone => ("", ""),
     }
 }
 
@@ -80,7 +68,7 @@ impl AudienceStore {
         let (mut transaction, _) = self.begin_as_manager(id, by).await?;
         let mut changed = 0;
         for grant in grants {
-            let (user, group) = columns(&grant.subject);
+            let (user, group) = grant.subject.columns();
             let CallLimits { per_minute, per_day, each } = grant.limits;
             let limit = |limit: Option<NonZeroU32>| limit.map(|limit| i64::from(limit.get()));
             let written = sql("INSERT INTO toolkit_audience
@@ -130,7 +118,7 @@ impl AudienceStore {
         by: &Actor,
     ) -> Result<(), ToolkitError> {
         let (mut transaction, ownership) = self.begin_as_manager(id, by).await?;
-        let (user, group) = columns(subject);
+        let (user, group) = subject.columns();
         let removed: Vec<Row> =
             sql("DELETE FROM toolkit_audience WHERE toolkit_id = $1 AND user_id = $2 AND group_name = $3
              AND (CAST($4 AS TEXT) IS NULL OR tool = $4) RETURNING *")

@@ -2,7 +2,6 @@
 
 use kitbag_database::{Database, Scope, Transaction, sql};
 
-use super::audience::columns;
 use crate::audience::Limited;
 use crate::limited_calls::{Counter, Period};
 
@@ -100,7 +99,7 @@ async fn count_one(
 
 /// Returns the columns `user_id` and `group_name` of a counter.
 pub(crate) fn keys(limited: &Limited) -> (&str, &str) {
-    (limited.user.as_deref().unwrap_or_default(), columns(&limited.grant.subject).1)
+    (limited.user.as_deref().unwrap_or_default(), limited.grant.subject.columns().1)
 }
 
 /// Deletes the counts of a toolkit that is removed.

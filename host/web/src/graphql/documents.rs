@@ -8,7 +8,7 @@ use kitbag_access::values::knowledge::{self, Counts, Found, Hit, Mode, Page, Sta
 use kitbag_base::base_url::below;
 
 use super::RequestContext;
-use super::schema::{READ_COST, TEXT_COST};
+use super::schema::{LIST_COST, READ_COST, TEXT_COST};
 use crate::error::WebError;
 
 pub(super) struct Document(pub(super) Summary);
@@ -51,14 +51,49 @@ impl Document {
         self.0.author.as_deref()
     }
 
-    /// The id of the toolkit that ingested it, or `user`: you.
+    /// The collection that it is in; null for your own documents.
+    async fn collection(&self) -> Option<&str> {
+        self.0.holder.collection_id()
+    }
+
+    /// The user who added it.
+    async fn added_by(&self) -> &str {
+        &self.0.added_by
+    }
+
+    /// The user who changed it last.
+    async fn changed_by(&self) -> &str {
+        &self.0.changed_by
+    }
+
+    /// Its earlier texts, newest first.
+    #[graphql(complexity = "LIST_COST + 10 * child_complexity")]
+    async fn versions(&self, context: &Context<'_>) -> Result<Vec<Version>, WebError> {
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        let versions = request.user.documents().versions(&self.0.id).await?;
+        Ok(versions.into_iter().map(|version| Version { document: self.0.id.clone(), version }).collect())
+    }
+
+    /// When it went to the bin: RFC 3339, UTC; null unless it is there.
+    async fn deleted_at(&self) -> Option<String> {
+        self.0.deleted.as_ref().map(|deletion| time(deletion.at))
+    }
+
+    /// Who has deleted it; null unless it is in the bin.
+    async fn deleted_by(&self) -> Option<&str> {
+        self.0.deleted.as_ref().map(|deletion| deletion.by.as_str())
+    }
+
+    /// The id of the toolkit that ingested it, or `user`.
     async fn source(&self) -> &str {
         &self.0.source
     }
 
     /// The sub-group of its source that it belongs to.
     async fn feed(&self) -> Option<Feed> {
-        self.0.feed.clone().map(Feed)
+        let collection = self.0.holder.collection_id().map(str::to_owned);
+        Some(Feed { feed: self.0.feed.clone()?, collection })
     }
 
     /// The body, or what was read from the captured file; empty until that was done.
@@ -161,28 +196,71 @@ impl From<DocumentState> for StateName {
     }
 }
 
-pub(super) struct Feed(pub(super) knowledge::Feed);
+pub(super) struct Feed {
+    pub(super) feed: knowledge::Feed,
+    /// The collection that it is in; `None` for a feed of the user.
+    pub(super) collection: Option<String>,
+}
+
+struct Version {
+    document: String,
+    version: knowledge::Version,
+}
+
+/// An earlier text of a document.
+#[Object]
+impl Version {
+    /// From 1, in their order.
+    async fn number(&self) -> u32 {
+        self.version.number
+    }
+
+    async fn title(&self) -> &str {
+        &self.version.title
+    }
+
+    /// From when on it was the text: RFC 3339, UTC.
+    async fn changed_at(&self) -> String {
+        time(self.version.changed_at)
+    }
+
+    /// Until when it was the text: RFC 3339, UTC.
+    async fn replaced_at(&self) -> String {
+        time(self.version.replaced_at)
+    }
+
+    /// The user who gave it.
+    async fn changed_by(&self) -> &str {
+        &self.version.changed_by
+    }
+
+    /// Its text.
+    #[graphql(complexity = "TEXT_COST")]
+    async fn text(&self, context: &Context<'_>) -> Result<String, WebError> {
+        RequestContext::of(context).version_text(&self.document, self.version.number).await
+    }
+}
 
 /// A sub-group of a source's documents: a channel, a show, a site.
 #[Object]
 impl Feed {
     /// The entity's stable id upstream.
     async fn key(&self) -> &str {
-        &self.0.key
+        &self.feed.key
     }
 
     async fn name(&self) -> &str {
-        &self.0.name
+        &self.feed.name
     }
 
     /// Word for the kind of grouping, such as "channel".
     async fn label(&self) -> Option<&str> {
-        self.0.label.as_deref()
+        self.feed.label.as_deref()
     }
 
     /// The source whose feed it is.
     async fn source(&self) -> &str {
-        &self.0.source
+        &self.feed.source
     }
 
     /// How many documents it has.
@@ -190,7 +268,8 @@ impl Feed {
     async fn document_count(&self, context: &Context<'_>) -> Result<u64, WebError> {
         let request = RequestContext::of(context);
         let _turn = request.turn().await;
-        Ok(request.user.documents().feed_size(&self.0).await?)
+        let documents = request.user.documents().of(self.collection.as_deref())?;
+        Ok(documents.feed_size(&self.feed).await?)
     }
 }
 

@@ -1,9 +1,12 @@
 //! GraphQL mutations.
 
 use async_graphql::{Context, Enum, ID, InputObject, Object, SimpleObject};
-use kitbag_access::values::knowledge::{self, NewDocument, NewFeed};
+use kitbag_access::values::collections::Description;
+use kitbag_access::values::knowledge::{self, Chosen, NewDocument, NewFeed};
 
 use super::RequestContext;
+use super::chosen::{ChosenInput, Moved};
+use super::collections::{MemberInput, SubjectInput};
 use super::schema::CHANGE_COST;
 use crate::error::WebError;
 
@@ -11,7 +14,7 @@ pub(super) struct Mutation;
 
 #[Object]
 impl Mutation {
-    /// Stores documents of yours, all or none, and returns once they are durable. They are searchable
+    /// Stores documents, all or none, of yours or in a collection that you keep, and returns once they are durable. They are searchable
     /// soon after. One that you ingested before is updated, and keeps its id: the same URL, or else the
     /// same content, within its feed.
     #[graphql(complexity = "CHANGE_COST + child_complexity")]
@@ -19,16 +22,164 @@ impl Mutation {
         &self,
         context: &Context<'_>,
         documents: Vec<IngestDocumentInput>,
+        #[graphql(desc = "The collection, by id; without it, your own documents.")] collection: Option<
+            String,
+        >,
     ) -> Result<Ingested, WebError> {
         let documents = documents.into_iter().map(Into::into).collect();
-        let stored = RequestContext::of(context).user.documents().ingest(documents).await?;
+        let holder = RequestContext::of(context).user.documents().of(collection.as_deref())?;
+        let stored = holder.ingest(documents).await?;
         Ok(Ingested { ingested: stored.len(), documents: stored.into_iter().map(Into::into).collect() })
     }
 
-    /// Removes one of your documents, whatever its source. Returns its id.
+    /// Puts one document into the bin, whatever its source. Returns its id.
     #[graphql(complexity = "CHANGE_COST")]
     async fn delete_document(&self, context: &Context<'_>, id: ID) -> Result<ID, WebError> {
-        RequestContext::of(context).user.documents().delete(&id).await?;
+        let holder = RequestContext::of(context).user.documents().around(&id).await?;
+        holder.delete(Chosen::Ids(vec![id.to_string()])).await?;
+        Ok(id)
+    }
+
+    /// Puts chosen documents into the bin. Returns their number.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn delete_documents(
+        &self,
+        context: &Context<'_>,
+        chosen: ChosenInput,
+        #[graphql(desc = "The collection, by id; without it, your own documents.")] collection: Option<
+            String,
+        >,
+    ) -> Result<u64, WebError> {
+        let holder = RequestContext::of(context).user.documents().of(collection.as_deref())?;
+        Ok(holder.delete(chosen.try_into()?).await?)
+    }
+
+    /// Gets chosen documents back from the bin, with the ids that they had.
+    #[graphql(complexity = "CHANGE_COST + child_complexity")]
+    async fn restore_documents(
+        &self,
+        context: &Context<'_>,
+        chosen: ChosenInput,
+        #[graphql(desc = "The collection, by id; without it, your own documents.")] collection: Option<
+            String,
+        >,
+    ) -> Result<Moved, WebError> {
+        let holder = RequestContext::of(context).user.documents().of(collection.as_deref())?;
+        Ok(holder.restore(chosen.try_into()?).await?.into())
+    }
+
+    /// Deletes chosen documents of the bin for good. Returns their number.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn purge_documents(
+        &self,
+        context: &Context<'_>,
+        chosen: ChosenInput,
+        #[graphql(desc = "The collection, by id; without it, your own documents.")] collection: Option<
+            String,
+        >,
+    ) -> Result<u64, WebError> {
+        let holder = RequestContext::of(context).user.documents().of(collection.as_deref())?;
+        Ok(holder.purge(chosen.try_into()?).await?)
+    }
+
+    /// Moves chosen documents, with their ids and versions: of yours into a collection, out of one, or between two. You keep
+    /// both.
+    #[graphql(complexity = "CHANGE_COST + child_complexity")]
+    async fn move_documents(
+        &self,
+        context: &Context<'_>,
+        chosen: ChosenInput,
+        #[graphql(desc = "The collection where they are, by id; without it, your own documents.")]
+        from: Option<String>,
+        #[graphql(desc = "The collection where they go, by id; without it, your own documents.")] to: Option<
+            String,
+        >,
+    ) -> Result<Moved, WebError> {
+        let documents = RequestContext::of(context).user.documents();
+        let to = documents.of(to.as_deref())?;
+        Ok(documents.of(from.as_deref())?.move_to(&to, chosen.try_into()?).await?.into())
+    }
+
+    /// Makes an earlier text the text of a document again; the present one becomes an earlier one. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn restore_version(&self, context: &Context<'_>, id: ID, number: u32) -> Result<ID, WebError> {
+        let holder = RequestContext::of(context).user.documents().around(&id).await?;
+        holder.restore_version(&id, number).await?;
+        Ok(id)
+    }
+
+    /// Makes a collection, of which you are the curator. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn create_collection(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "1 to 64 of the characters a-z, 0-9 and -, such as `handbook`; chosen once.")]
+        id: String,
+        name: String,
+        #[graphql(default)] description: String,
+    ) -> Result<String, WebError> {
+        let about = Description { name, description };
+        RequestContext::of(context).user.collections().create(&id, &about).await?;
+        Ok(id)
+    }
+
+    /// Renames and describes a collection. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn describe_collection(
+        &self,
+        context: &Context<'_>,
+        id: String,
+        name: String,
+        #[graphql(default)] description: String,
+    ) -> Result<String, WebError> {
+        let about = Description { name, description };
+        RequestContext::of(context).user.collections().describe(&id, &about).await?;
+        Ok(id)
+    }
+
+    /// Shares a collection; replaces the roles of those who have one. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn share_collection(
+        &self,
+        context: &Context<'_>,
+        id: String,
+        with: Vec<MemberInput>,
+    ) -> Result<String, WebError> {
+        let with = with.into_iter().map(TryInto::try_into).collect::<Result<Vec<_>, _>>()?;
+        RequestContext::of(context).user.collections().share(&id, &with).await?;
+        Ok(id)
+    }
+
+    /// Ends a membership of a collection. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn unshare_collection(
+        &self,
+        context: &Context<'_>,
+        id: String,
+        with: SubjectInput,
+    ) -> Result<String, WebError> {
+        RequestContext::of(context).user.collections().unshare(&id, &with.try_into()?).await?;
+        Ok(id)
+    }
+
+    /// Puts a collection into the bin, with its documents. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn delete_collection(&self, context: &Context<'_>, id: String) -> Result<String, WebError> {
+        RequestContext::of(context).user.collections().delete(&id).await?;
+        Ok(id)
+    }
+
+    /// Gets a collection back from the bin. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn restore_collection(&self, context: &Context<'_>, id: String) -> Result<String, WebError> {
+        RequestContext::of(context).user.collections().restore(&id).await?;
+        Ok(id)
+    }
+
+    /// Removes a deleted collection for good, with its documents. Returns its id.
+    #[graphql(complexity = "CHANGE_COST")]
+    async fn purge_collection(&self, context: &Context<'_>, id: String) -> Result<String, WebError> {
+        RequestContext::of(context).user.collections().purge(&id).await?;
         Ok(id)
     }
 }

@@ -4,6 +4,7 @@ use async_graphql::{Context, ID, Object};
 use kitbag_access::values::knowledge::{self, DEFAULT_RESULTS, KnowledgeError, MAX_RESULTS};
 
 use super::RequestContext;
+use super::collections::Collection;
 use super::documents::{
     Document, DocumentConnection, DocumentCounts, DocumentState, Feed, SearchResults, Usage,
 };
@@ -23,7 +24,8 @@ pub(super) struct Query;
 
 #[Object]
 impl Query {
-    /// Searches your documents by words and, where the server has a model, by meaning. Best first.
+    /// Searches the documents that you may read by words and, where the server has a model, by meaning: yours, and those of
+    /// your collections. Best first.
     #[graphql(complexity = "SEARCH_COST + within(limit, 10, 50) * child_complexity")]
     #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
     async fn search(
@@ -37,11 +39,14 @@ impl Query {
         >,
         #[graphql(desc = "Only documents with this byline; case does not matter.")] author: Option<String>,
         #[graphql(
-            desc = "Whether `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or \
-                    before a word leaves out what has it. For what a person types: any text may have quotation marks.",
+            desc = "Whether `\"a phrase\"`, `title:word`, `source:name` and `in:collection` narrow the results, and a `-` \
+                    before one or before a word leaves out what has it. For what a person types: any text may have \
+                    quotation marks.",
             default
         )]
         operators: bool,
+        #[graphql(desc = "Only in these collections, by id; `mine` means your own documents.")]
+        collections: Option<Vec<String>>,
     ) -> Result<SearchResults, WebError> {
         let request = RequestContext::of(context);
         let limit = limit
@@ -54,11 +59,11 @@ impl Query {
         let wanted =
             knowledge::Query { text: query, has_operators: operators, limit, offset, source, author };
         let _turn = request.turn().await;
-        let found = request.user.documents().search(&wanted).await?;
+        let found = request.user.clone().within(collections).documents().search(&wanted).await?;
         Ok(SearchResults::new(found, offset))
     }
 
-    /// One of your documents; null where you have none with this id.
+    /// A document that you may read; null where there is none with this id.
     #[graphql(complexity = "READ_COST + child_complexity")]
     async fn document(&self, context: &Context<'_>, id: ID) -> Result<Option<Document>, WebError> {
         let request = RequestContext::of(context);
@@ -70,7 +75,7 @@ impl Query {
         }
     }
 
-    /// Your documents, newest first.
+    /// Your documents, or those of a collection, newest first.
     #[graphql(complexity = "LIST_COST + within(first, 20, 100) * child_complexity")]
     #[allow(clippy::too_many_arguments, reason = "each is an argument of the field")]
     async fn documents(
@@ -81,25 +86,50 @@ impl Query {
         #[graphql(desc = "Only of this source: the id of a toolkit, or `user`.")] source: Option<String>,
         #[graphql(desc = "Only of the feed with this key.")] feed: Option<String>,
         #[graphql(desc = "Only in this state.")] state: Option<DocumentState>,
+        #[graphql(desc = "The collection, by id; without it, your own documents.")] collection: Option<
+            String,
+        >,
     ) -> Result<DocumentConnection, WebError> {
         let request = RequestContext::of(context);
-        let first = first.unwrap_or(DEFAULT_DOCUMENTS);
-        if !(1..=MAX_DOCUMENTS).contains(&first) {
-            return Err(WebError::invalid("first", format!("must be between 1 and {MAX_DOCUMENTS}")));
-        }
-        let listing = knowledge::Listing {
-            source,
-            feed,
-            state: state.map(Into::into),
-            after: after.as_deref().map(DocumentConnection::position).transpose()?,
-            limit: first.unsigned_abs(),
-        };
+        let listing =
+            knowledge::Listing { source, feed, state: state.map(Into::into), ..page(first, after)? };
         let _turn = request.turn().await;
-        let page = request.user.documents().list(&listing).await?;
+        let page = request.user.documents().of(collection.as_deref())?.list(&listing).await?;
         Ok(DocumentConnection(page))
     }
 
-    /// Your feeds, by source and name.
+    /// Deleted documents that can be had back, the latest first: yours, or those of a collection that you keep.
+    #[graphql(complexity = "LIST_COST + within(first, 20, 100) * child_complexity")]
+    async fn bin(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Documents at most, 1 to 100.", default_with = "Some(20)")] first: Option<i32>,
+        #[graphql(desc = "`endCursor` of the page before.")] after: Option<String>,
+        #[graphql(desc = "The collection, by id; without it, your own documents.")] collection: Option<
+            String,
+        >,
+    ) -> Result<DocumentConnection, WebError> {
+        let request = RequestContext::of(context);
+        let listing = page(first, after)?;
+        let _turn = request.turn().await;
+        Ok(DocumentConnection(request.user.documents().of(collection.as_deref())?.bin(&listing).await?))
+    }
+
+    /// The collections that you may read, by id.
+    #[graphql(complexity = "LIST_COST + child_complexity")]
+    async fn collections(&self, context: &Context<'_>) -> Vec<Collection> {
+        let collections = RequestContext::of(context).user.collections();
+        collections.list().into_iter().map(|(collection, role)| Collection { collection, role }).collect()
+    }
+
+    /// A collection that you may read; null where there is none with this id.
+    #[graphql(complexity = "READ_COST + child_complexity")]
+    async fn collection(&self, context: &Context<'_>, id: String) -> Option<Collection> {
+        let (collection, role) = RequestContext::of(context).user.collections().get(&id).ok()?;
+        Some(Collection { collection, role })
+    }
+
+    /// Your feeds, or those of a collection, by source and name.
     #[graphql(complexity = "LIST_COST + within(first, 50, 1000) * child_complexity")]
     async fn feeds(
         &self,
@@ -107,6 +137,7 @@ impl Query {
         #[graphql(desc = "Feeds at most, 1 to 1000.", default_with = "Some(50)")] first: Option<i32>,
         #[graphql(desc = "How many to leave out: those of the pages before.", default_with = "Some(0)")]
         offset: Option<i32>,
+        #[graphql(desc = "The collection, by id; without it, your own feeds.")] collection: Option<String>,
     ) -> Result<Vec<Feed>, WebError> {
         let request = RequestContext::of(context);
         let first = first.unwrap_or(DEFAULT_FEEDS);
@@ -116,8 +147,9 @@ impl Query {
         let offset = u32::try_from(offset.unwrap_or_default())
             .map_err(|_| WebError::invalid("offset", "must not be negative"))?;
         let _turn = request.turn().await;
-        let feeds = request.user.documents().feeds(offset, first.unsigned_abs()).await?;
-        Ok(feeds.into_iter().map(Feed).collect())
+        let documents = request.user.documents().of(collection.as_deref())?;
+        let feeds = documents.feeds(offset, first.unsigned_abs()).await?;
+        Ok(feeds.into_iter().map(|feed| Feed { feed, collection: collection.clone() }).collect())
     }
 
     /// You.
@@ -152,9 +184,19 @@ impl Me {
     async fn usage(&self, context: &Context<'_>) -> Result<Usage, WebError> {
         let request = RequestContext::of(context);
         let _turn = request.turn().await;
-        let (usage, quota) = request.user.documents().usage().await?;
+        let (usage, quota) = request.user.documents().of(None)?.usage().await?;
         Ok(Usage::new(usage, quota))
     }
+}
+
+/// Page of a list of documents.
+fn page(first: Option<i32>, after: Option<String>) -> Result<knowledge::Listing, WebError> {
+    let first = first.unwrap_or(DEFAULT_DOCUMENTS);
+    if !(1..=MAX_DOCUMENTS).contains(&first) {
+        return Err(WebError::invalid("first", format!("must be between 1 and {MAX_DOCUMENTS}")));
+    }
+    let after = after.as_deref().map(DocumentConnection::position).transpose()?;
+    Ok(knowledge::Listing { after, limit: first.unsigned_abs(), ..knowledge::Listing::default() })
 }
 
 /// Number of elements for which a page's fields are charged. Clamped here; the resolver refuses values out of

@@ -168,7 +168,7 @@ impl Changes {
             return false;
         }
         let Some(now) = documents(&self.user).await else { return false };
-        self.documents.replace(now) != Some(now)
+        self.documents.replace(now.clone()) != Some(now)
     }
 }
 

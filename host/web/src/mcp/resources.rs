@@ -58,7 +58,9 @@ impl DocumentUri {
 pub(super) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{PREFIX}{{id}}{{?offset}}"), "document")
         .with_title("A document, by its id")
-        .with_description("The text of one of your documents; `offset` leaves out so many characters of it.")
+        .with_description(
+            "The text of a document that you may read; `offset` leaves out so many characters of it.",
+        )
         .with_mime_type(TEXT)
 }
 
@@ -67,7 +69,8 @@ pub(super) async fn list(user: &User, cursor: Option<&str>) -> Result<ListResour
     let after = cursor.map(str::parse).transpose();
     let after = after.map_err(|_| ErrorData::invalid_params(InvalidCursor.to_string(), None))?;
     let listing = Listing { state: Some(StateName::Ready), after, limit: PAGE_SIZE, ..Listing::default() };
-    let page = user.documents().list(&listing).await.map_err(|error| failed(&error))?;
+    let own = user.documents().of(None).map_err(|error| failed(&error.into()))?;
+    let page = own.list(&listing).await.map_err(|error| failed(&error))?;
     let next = page.documents.last().filter(|_| page.has_more).map(|(cursor, _)| cursor.to_string());
     let titles = page.documents.iter().map(|(_, document)| document.title.clone()).collect();
     let titles = user.redacted(titles).await;

@@ -1,5 +1,6 @@
 //! The tools that a client sees, of those that its user may call: selected by its URL, as in
-//! `/mcp?toolkits=weather,notes&tools=text__count`, without those that the user hides. With `mode=search` or
+//! `/mcp?toolkits=weather,notes&tools=text__count`, without those that the user hides; and the collections that it may
+//! read: `collections=handbook,mine`. With `mode=search` or
 //! `mode=code` the client finds most of them by search instead of in a list.
 
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ pub(super) struct Selection {
     mode: Mode,
     /// Whether the server can run code.
     runs_code: bool,
+    /// Collections that the client may read, and `mine`; `None`: all that its user may.
+    collections: Option<Arc<BTreeSet<String>>>,
 }
 
 /// Error: the URL names an unknown mode.
@@ -49,8 +52,14 @@ impl Selection {
         let mut chosen = Chosen::default();
         let mut chooses = false;
         let mut mode = Mode::default();
+        let mut collections = None;
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            let names = value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
             let into = match &*name {
+                "collections" => {
+                    collections.get_or_insert_with(BTreeSet::new).extend(names);
+                    continue;
+                }
                 "toolkits" => &mut chosen.toolkits,
                 "tools" => &mut chosen.tools,
                 "mode" => {
@@ -62,9 +71,16 @@ impl Selection {
                 _ => continue,
             };
             chooses = true;
-            into.extend(value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
+            into.extend(names);
         }
-        Ok(Self { chosen: chooses.then(|| Arc::new(chosen)), hidden: Arc::default(), mode, runs_code: false })
+        let chosen = chooses.then(|| Arc::new(chosen));
+        let collections = collections.map(Arc::new);
+        Ok(Self { chosen, hidden: Arc::default(), mode, runs_code: false, collections })
+    }
+
+    /// The user, who may read only the collections that the client has selected.
+    pub(super) fn narrow(&self, user: User) -> User {
+        user.within(self.collections.as_ref().map(|names| names.iter().cloned()))
     }
 
     /// Mode in which the client discovers tools.

@@ -7,7 +7,7 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use kitbag_access::User;
-use kitbag_access::values::knowledge::{Counts, Feed, Listing, State, StateName, Summary};
+use kitbag_access::values::knowledge::{Chosen, Counts, Feed, Listing, State, StateName, Summary};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
@@ -93,7 +93,7 @@ pub(super) async fn list(
     frame: Frame,
     Query(filter): Query<Filter>,
 ) -> Result<Response, WebError> {
-    let documents = user.documents();
+    let documents = user.documents().of(None)?;
     let page = documents.list(&filter.listing()).await?;
     let (stored, quota) = documents.usage().await?;
     let next = page.documents.last().filter(|_| page.has_more).map(|(cursor, _)| filter.after(*cursor));
@@ -140,7 +140,7 @@ pub(super) async fn show(
 
 /// `POST /ui/documents/{id}/delete`
 pub(super) async fn delete(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
-    user.documents().delete(&id).await?;
+    user.documents().around(&id).await?.delete(Chosen::Ids(vec![id])).await?;
     Ok(Redirect::to("/ui/documents?done=deleted").into_response())
 }
 

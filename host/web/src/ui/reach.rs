@@ -1,6 +1,8 @@
 //! Text about a toolkit's capabilities, derived from its declaration, which the sandbox enforces.
 
-use kitbag_manifest::{Auth, SCOPE_ASK, SCOPE_CACHE, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition};
+use kitbag_manifest::{
+    Auth, SCOPE_ASK, SCOPE_CACHE, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_SEARCH, ToolkitDefinition,
+};
 
 /// A kind of access.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,6 +36,10 @@ pub(super) fn of(definition: &ToolkitDefinition) -> Vec<Reach> {
         };
         let meaning = format!("reads all your documents{leaves}");
         all.push(Reach { what: "Knowledge base", names: vec![SCOPE_SEARCH.to_owned()], meaning });
+        if definition.has_scope(SCOPE_COLLECTIONS) {
+            let meaning = format!("searches and reads the collections that you can read{leaves}");
+            all.push(Reach { what: "Knowledge base", names: vec![SCOPE_COLLECTIONS.to_owned()], meaning });
+        }
     }
     if definition.has_scope(SCOPE_INGEST) {
         let meaning = "adds documents to yours, and replaces those it has added".to_owned();

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Scope, Transaction, sql};
+use crate::{Holder, Scope, Transaction, sql};
 
 /// Revisions last received.
 #[derive(Default)]
@@ -90,7 +90,8 @@ async fn each_request_sees_what_was_committed_before_it_began_however_many_there
             for round in 1..=20 {
                 let statement = "INSERT INTO secret_revisions VALUES ($1, 1)
                     ON CONFLICT (user_id) DO UPDATE SET revision = secret_revisions.revision + 1";
-                let mut transaction = database.begin(Scope::Users(&[&user])).await.expect("it begins");
+                let mut transaction =
+                    database.begin(Scope::Holders(&[&Holder::user(&user)])).await.expect("it begins");
                 sql(statement).bind(&user).execute(&mut transaction).await.expect("it can be written");
                 transaction.commit().await.expect("nothing contradicts it");
 

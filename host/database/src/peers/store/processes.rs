@@ -107,22 +107,22 @@ impl Processes {
 
     /// Removes a process, which releases its claims.
     pub(in crate::peers) async fn remove(&self, id: &str) -> crate::Result<()> {
-        // Scope of all users: the process's claims on jobs of any users are deleted with it.
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        // Scope of all holders: the process's claims on jobs of any holder are deleted with it.
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
         sql("DELETE FROM processes WHERE id = $1").bind(id).execute(&mut transaction).await?;
         transaction.commit().await
     }
 
     /// Removes all processes, before the only one starts.
     pub(in crate::peers) async fn remove_all(&self) -> crate::Result<()> {
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
         sql("DELETE FROM processes").execute(&mut transaction).await?;
         transaction.commit().await
     }
 
     /// Removes the processes whose heartbeat has expired. PostgreSQL only.
     pub(in crate::peers) async fn remove_expired(&self) -> crate::Result<()> {
-        let mut transaction = self.0.begin(Scope::AllUsers).await?;
+        let mut transaction = self.0.begin(Scope::AllHolders).await?;
         sql("DELETE FROM processes WHERE seen_at < clock_millis() - $1")
             .bind(millis(EXPIRY))
             .execute(&mut transaction)

@@ -45,6 +45,7 @@ pub(super) fn worded(capability: &str) -> String {
         Some(("egress", host)) => format!("reach {host}"),
         Some(("secret", name)) => format!("read the secret {name}"),
         Some(("scope", "svc:search")) => "search the documents of its user".to_owned(),
+        Some(("scope", "svc:collections")) => "search the collections that its user can read".to_owned(),
         Some(("scope", "svc:ask")) => "ask its user questions".to_owned(),
         Some(("scope", "svc:ingest")) => "add documents for its user".to_owned(),
         Some(("scope", "svc:cache")) => "keep values for its user between calls".to_owned(),

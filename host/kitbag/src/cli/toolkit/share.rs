@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 use clap::{ArgGroup, Args};
 use http::Method;
-use kitbag_toolkits::audience::{CallLimits, Grant, Subject};
+use kitbag_identity::Subject;
+use kitbag_toolkits::audience::{CallLimits, Grant};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

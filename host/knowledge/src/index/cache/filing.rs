@@ -3,6 +3,7 @@
 use std::sync::{Arc, RwLock};
 
 use kitbag_base::tasks::off_thread;
+use kitbag_database::Holder;
 
 use super::{CachedIndex, Indexes, Seen};
 use crate::index::UserIndex;
@@ -19,25 +20,25 @@ impl Indexes {
 
     /// Writes the index file in the background if that is due, or deletes it if the index must not have one
     /// any more.
-    pub(super) async fn tend_file(&self, user_id: &str, entry: &Arc<CachedIndex>, seen: &mut Seen) {
+    pub(super) async fn tend_file(&self, holder: &Holder, entry: &Arc<CachedIndex>, seen: &mut Seen) {
         let (Some(keeper), Some(revision)) = (&self.0.keeper, seen.revision) else { return };
         let Some(writer) = seen.filed.writer() else { return };
         let chunks = entry.read().len();
         if seen.without_vectors || !keeper.allows(chunks) {
             if seen.filed.removals.take().is_some() {
-                keeper.remove(user_id).await;
+                keeper.remove(holder).await;
             }
         } else if keeper.is_due(&seen.filed, revision.removals, chunks) {
-            tokio::spawn(self.clone().write_file(user_id.to_owned(), entry.clone(), writer));
+            tokio::spawn(self.clone().write_file(holder.clone(), entry.clone(), writer));
         }
     }
 
-    async fn write_file(self, user_id: String, entry: Arc<CachedIndex>, _writer: Arc<Writer>) {
+    async fn write_file(self, holder: Holder, entry: Arc<CachedIndex>, _writer: Arc<Writer>) {
         let Some(keeper) = &self.0.keeper else { return };
         let _turn = keeper.turn().await;
         let mut seen = entry.seen.clone().lock_owned().await;
         // Rows of later revisions may have been loaded already: such an index matches no revision.
-        let now = self.read(&user_id, self.0.store.revision(&user_id)).await.ok();
+        let now = self.read(&holder, self.0.store.revision(&holder)).await.ok();
         let Some(revision) = seen.revision.filter(|revision| now == Some(*revision)) else { return };
         let epoch = seen.epoch;
         seen.filed.begin(revision);
@@ -45,8 +46,8 @@ impl Indexes {
         let copied = entry.clone();
         let copy = off_thread(move || copied.read().clone()).await;
         drop(seen);
-        let is_there = keeper.put(&user_id, epoch, revision, copy).await;
-        let from_file = if is_there { keeper.load(&user_id, epoch, revision).await } else { None };
+        let is_there = keeper.put(&holder, epoch, revision, copy).await;
+        let from_file = if is_there { keeper.load(&holder, epoch, revision).await } else { None };
         let mut seen = entry.seen.lock().await;
         if seen.epoch != epoch {
             return;
@@ -55,14 +56,14 @@ impl Indexes {
             seen.filed.removals = None;
         }
         if let Some((index, _)) = from_file {
-            self.replace(&user_id, &entry, &mut seen, index, revision).await;
+            self.replace(&holder, &entry, &mut seen, index, revision).await;
         }
     }
 
     /// Replaces an index in memory by the one in its file, plus later changes.
     async fn replace(
         &self,
-        user_id: &str,
+        holder: &Holder,
         entry: &Arc<CachedIndex>,
         seen: &mut Seen,
         index: UserIndex,
@@ -71,7 +72,7 @@ impl Indexes {
         let Some(now) = seen.revision else { return };
         let fresh = Arc::new(CachedIndex { index: RwLock::new(index), ..CachedIndex::default() });
         let mut fresh_seen = Seen { epoch: seen.epoch, revision: Some(revision), ..Seen::default() };
-        if self.catch_up(user_id, &fresh, &mut fresh_seen, now).await.is_err() {
+        if self.catch_up(holder, &fresh, &mut fresh_seen, now).await.is_err() {
             // The next file is another chance.
             return;
         }
@@ -79,8 +80,8 @@ impl Indexes {
         let index = std::mem::take(&mut *fresh.write());
         entry.change(move |old| *old = index).await;
         entry.note_weight();
-        if self.0.entries.get(user_id).await.is_some_and(|current| Arc::ptr_eq(&current, entry)) {
-            self.0.entries.insert(user_id.to_owned(), entry.clone()).await;
+        if self.0.entries.get(holder).await.is_some_and(|current| Arc::ptr_eq(&current, entry)) {
+            self.0.entries.insert(holder.clone(), entry.clone()).await;
         }
     }
 }

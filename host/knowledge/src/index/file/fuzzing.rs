@@ -31,7 +31,7 @@ fn unsealed(bytes: &[u8]) -> Option<(Header, UserIndex)> {
 /// Prefix and header of a file.
 fn begin() -> Vec<u8> {
     let model = Some("current".to_owned());
-    let header = Header { user_id: "ana".to_owned(), model, revision: Revision { revision: 7, removals: 2 } };
+    let header = Header { holder: "ana".to_owned(), model, revision: Revision { revision: 7, removals: 2 } };
     let mut file = write(&header, &UserIndex::default(), Vec::new()).expect("the header is short");
     file.truncate(PREFIX + encoded(&header).len());
     file

@@ -30,7 +30,7 @@ fn with_chunk(mut index: UserIndex, n: u16) -> UserIndex {
 
 fn header() -> Header {
     let model = Some("current".to_owned());
-    Header { user_id: "ana".to_owned(), model, revision: Revision { revision: 7, removals: 2 } }
+    Header { holder: "ana".to_owned(), model, revision: Revision { revision: 7, removals: 2 } }
 }
 
 fn file(index: &UserIndex) -> Vec<u8> {
@@ -65,13 +65,14 @@ fn seen(index: &UserIndex) -> Seen {
         found.sort_unstable();
         found
     };
-    let words = WORDS.iter().filter(|word| !of_query(word, index.analyzers()).is_empty());
+    let words = WORDS.iter().filter(|word| !of_query(word, index.alone().analyzers()).is_empty());
     let words = words.map(|word| sorted(having(index, word))).collect();
     let mut vectors = nearest(index);
     vectors.sort_by_key(|(id, _)| *id);
     let ids = || vectors.iter().map(|(id, _)| *id);
-    let read = ids().filter_map(|id| index.vector(id)).collect();
-    let cosines = index.cosines_of(ids(), vec![1.0, 0.0]);
+    let places: Vec<_> = ids().filter_map(|id| index.place(id)).collect();
+    let read = places.iter().filter_map(|place| index.alone().vector(*place)).collect();
+    let cosines = index.alone().cosines_of(&places, &[1.0, 0.0]);
     (words, vectors, read, cosines)
 }
 
@@ -79,12 +80,12 @@ fn seen(index: &UserIndex) -> Seen {
 fn use_in_every_way(mut index: UserIndex) {
     seen(&index);
     for word in WORDS {
-        let words = of_query(word, index.analyzers());
-        bm25::rank(&index, &words, None, 10);
-        index.having_all(&words);
+        let words = of_query(word, index.alone().analyzers());
+        bm25::rank(&index.alone(), &words, None, 10);
+        index.alone().having_all(&words);
     }
     let some = index.all_documents().take(2).collect();
-    index.cosines(&[1.0, 0.0], Some(&some), 1);
+    index.alone().cosines(&[1.0, 0.0], Some(&some), 1);
     index.put(&row(2, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.put(&row(-1, 2, "wing", Some([0.0, 1.0]))).expect("there is room");
     index.retain(&HashSet::from([-1, 1, 4]));
@@ -112,7 +113,7 @@ fn an_index_that_was_read_is_the_one_that_was_written() {
     assert_eq!(seen(&read), seen(&written));
     assert_eq!((read.len(), read.places()), (3_000, 3_000));
     assert_eq!((read.documents(), read.words()), (written.documents(), written.words()));
-    assert_eq!(read.analyzer_of(1), written.analyzer_of(1));
+    assert_eq!(read.alone().analyzer_of(1), written.alone().analyzer_of(1));
     assert_eq!(read.recent_bytes(), 0, "what is large stays in the file");
     assert!(read.bytes() < written.bytes() / 2);
     use_in_every_way(read);
@@ -129,7 +130,7 @@ fn what_is_dead_is_not_written() {
 
     assert_eq!(seen(&read), seen(&worn));
     assert_eq!((read.len(), read.places()), (worn.len(), worn.len()));
-    assert_eq!(read.document_places(), worn.documents());
+    assert_eq!(read.alone().document_places(), worn.documents());
     assert_eq!(read.matrix.dead(), 0);
     assert_eq!(file(&read), bytes, "it is as if nothing else had ever been there");
 }
@@ -156,9 +157,10 @@ fn what_is_in_several_files_ranks_as_what_is_in_one_or_in_memory() {
         }
     }
     let rankings = |index: &UserIndex| {
-        let ranked = WORDS.map(|word| bm25::rank(index, &of_query(word, index.analyzers()), None, 100));
+        let ranked = WORDS
+            .map(|word| bm25::rank(&index.alone(), &of_query(word, index.alone().analyzers()), None, 100));
         let having = WORDS.map(|word| {
-            let mut having = index.having_all(&of_query(word, index.analyzers()));
+            let mut having = index.alone().having_all(&of_query(word, index.alone().analyzers()));
             having.sort_unstable();
             having
         });
@@ -191,10 +193,10 @@ fn several_threads_rank_as_one_does() {
     let (_, mut read) = opened(&file(&whole)).expect("it is whole");
     read = (30_000..30_100).fold(read, with_chunk);
     let whole = (30_000..30_100).fold(whole, with_chunk);
-    let words = of_query("wing flow heat cat", whole.analyzers());
+    let words = of_query("wing flow heat cat", whole.alone().analyzers());
     let by = |threads, index: &UserIndex| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        pool.install(|| bm25::rank(index, &words, None, 1_000))
+        pool.install(|| bm25::rank(&index.alone(), &words, None, 1_000))
     };
 
     let expected = by(1, &whole);
@@ -352,7 +354,7 @@ fn headers_are_read_alone() {
     other_version[MAGIC.len()] += 1;
     assert_eq!(read_header(other_version.as_slice()).expect("it can be read"), None);
     assert!(sealed(unsealed(&other_version)).is_none());
-    let long = Header { user_id: "a".repeat(MAX_HEADER), ..header() };
+    let long = Header { holder: "a".repeat(MAX_HEADER), ..header() };
     assert!(!can_be_written(&long, &index(1)));
 }
 

@@ -17,22 +17,22 @@ fn scratch(max_total: u64) -> (tempfile::TempDir, Files) {
 impl Files {
     fn put(&self, user: &str, bytes: &[u8]) {
         self.write_bytes(user, bytes).expect("there is room");
-        self.finish(user).expect("it was written");
+        self.finish(&Holder::user(user)).expect("it was written");
     }
 
     fn write_bytes(&self, user: &str, bytes: &[u8]) -> io::Result<()> {
-        self.write(user, bytes.len() as u64, |mut file| file.write_all(bytes))
+        self.write(&Holder::user(user), bytes.len() as u64, |mut file| file.write_all(bytes))
     }
 
     fn read(&self, user: &str) -> io::Result<Option<Vec<u8>>> {
-        let Some(mut file) = self.open(user)? else { return Ok(None) };
+        let Some(mut file) = self.open(&Holder::user(user))? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 
     fn path(&self, user: &str) -> PathBuf {
-        self.data.join(FOLDER).join(Self::name_of(user))
+        self.data.join(FOLDER).join(Self::name_of(&Holder::user(user)))
     }
 
     fn make_older(&self, user: &str, minutes: u64) {
@@ -47,14 +47,16 @@ fn what_was_written_is_there_once_it_is_finished_and_for_its_owner_alone() {
 
     files.write_bytes("ana", b"one").expect("there is room");
     assert_eq!(files.read("ana").expect("it can be read"), None);
-    files.finish("ana").expect("it was written");
+    files.finish(&Holder::user("ana")).expect("it was written");
     files.put("ana", b"two");
 
     assert_eq!(files.read("ana").expect("it can be read").as_deref(), Some(&b"two"[..]));
     assert_eq!(files.read("ben").expect("it can be read"), None);
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode(&data.path().join(FOLDER)), mode(&files.path("ana"))), (0o700, 0o600));
-    files.remove(&[Files::name_of("ana"), Files::name_of("ben")]).expect("it is ours");
+    files
+        .remove(&[Files::name_of(&Holder::user("ana")), Files::name_of(&Holder::user("ben"))])
+        .expect("it is ours");
     assert_eq!(files.read("ana").expect("it can be read"), None);
 }
 
@@ -86,13 +88,13 @@ fn what_is_not_kept_goes_with_everything_that_does_not_belong_there() {
     files.write_bytes("una", b"unfinished").expect("there is room");
     fs::write(data.path().join(FOLDER).join(".tmp123"), "left").expect("it is ours");
 
-    files.retain(&[Files::name_of("ben")]).expect("it is ours");
+    files.retain(&[Files::name_of(&Holder::user("ben"))]).expect("it is ours");
 
     let folder = fs::read_dir(data.path().join(FOLDER)).expect("it is there");
     let name = |entry: io::Result<fs::DirEntry>| entry.expect("one").file_name().into_string();
     let mut left: Vec<_> = folder.map(|entry| name(entry).expect("UTF-8")).collect();
     left.sort_by_key(|name| name == HISTORY);
-    assert_eq!(left, [Files::name_of("ben"), HISTORY.to_owned()]);
+    assert_eq!(left, [Files::name_of(&Holder::user("ben")), HISTORY.to_owned()]);
     assert_eq!(files.history().expect("it can be read").as_deref(), Some("one"));
 }
 
@@ -100,7 +102,7 @@ fn what_is_not_kept_goes_with_everything_that_does_not_belong_there() {
 fn headers_are_those_of_files_of_users() {
     let (_data, files) = scratch(1 << 20);
     let header =
-        Header { user_id: "ana".to_owned(), model: None, revision: Revision { revision: 1, removals: 0 } };
+        Header { holder: "ana".to_owned(), model: None, revision: Revision { revision: 1, removals: 0 } };
     assert_eq!(files.history().expect("it can be read"), None);
     files.set_history("one").expect("it is ours");
     files.put("ana", &write(&header, &UserIndex::default(), Vec::new()).expect("the header is short"));
@@ -109,7 +111,8 @@ fn headers_are_those_of_files_of_users() {
     let mut headers = files.headers().expect("it can be read");
 
     headers.sort_by_key(|(_, header)| header.is_none());
-    let expected = [(Files::name_of("ana"), Some(header)), (Files::name_of("ben"), None)];
+    let expected =
+        [(Files::name_of(&Holder::user("ana")), Some(header)), (Files::name_of(&Holder::user("ben")), None)];
     assert_eq!(headers, expected);
 }
 

@@ -13,11 +13,13 @@ async fn nothing_is_written_while_the_disk_is_nearly_full() {
     let index = UserIndex::default();
     let size = file::max_bytes(&index);
     let keeper_with = |room| keeper(store.clone(), data.path(), Disk::with_room(room));
-    let file = data.path().join("search").join(Files::name_of("ana"));
+    let file = data.path().join("search").join(Files::name_of(&Holder::user("ana")));
 
-    assert!(!keeper_with(size - 1).await.put("ana", 0, Revision::default(), index.clone()).await);
+    assert!(
+        !keeper_with(size - 1).await.put(&Holder::user("ana"), 0, Revision::default(), index.clone()).await
+    );
     assert!(!file.exists());
-    assert!(keeper_with(size).await.put("ana", 0, Revision::default(), index).await);
+    assert!(keeper_with(size).await.put(&Holder::user("ana"), 0, Revision::default(), index).await);
     assert!(file.metadata().expect("it is there").len() <= size);
 }
 
@@ -25,9 +27,10 @@ async fn nothing_is_written_while_the_disk_is_nearly_full() {
 async fn what_was_loaded_before_everything_was_forgotten_is_not_written() {
     let (store, data) = store().await;
     let keeper = keeper(store, data.path(), Disk::unwatched()).await;
-    let put = |epoch| keeper.put("ana", epoch, Revision::default(), UserIndex::default());
+    let ana = Holder::user("ana");
+    let put = |epoch| keeper.put(&ana, epoch, Revision::default(), UserIndex::default());
 
-    assert!(keeper.load("ana", 1, Revision::default()).await.is_none());
+    assert!(keeper.load(&Holder::user("ana"), 1, Revision::default()).await.is_none());
 
     assert!(!put(0).await);
     assert!(put(1).await);

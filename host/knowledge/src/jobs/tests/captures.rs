@@ -5,6 +5,8 @@ use std::sync::Mutex as Plain;
 
 use tokio::time::Instant;
 
+use kitbag_database::Holder;
+
 use super::*;
 use crate::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
 use crate::document::Artifact;
@@ -21,7 +23,12 @@ async fn the_title_that_a_file_gives_itself_stays_where_none_was_given() {
     let job = context.take(Kind::Capture, "", 1).await.expect("the database works").remove(0);
     let pdf = Artifact { digest: "d".repeat(64), size: 3, media_type: "application/pdf".to_owned() };
     let title = async || {
-        let document = context.store.document("ana", id).await.expect("it can be read").expect("it is there");
+        let document = context
+            .store
+            .document(&[Holder::user("ana")], id)
+            .await
+            .expect("it can be read")
+            .expect("it is there");
         (document.summary.title, document.text, document.summary.artifact)
     };
 
@@ -176,7 +183,7 @@ async fn a_file_whose_document_went_while_it_was_captured_goes_as_well() {
                 let id = id.clone();
                 async move {
                     let file = kept(&context, &folder, &digest).await;
-                    context.store.delete("ana", &id).await.expect("it can be removed").expect("it was there");
+                    context.store.remove("ana", &id).await.expect("it was there");
                     if is_captured {
                         Ok(Captured { file, title: None, text: None, encoding: None })
                     } else {

@@ -40,11 +40,11 @@ fn chunk(text: &str) -> NewChunk {
 /// Indexes documents until none are left. Returns their sequence numbers.
 async fn work(context: Context) -> Vec<i64> {
     let mut done = Vec::new();
-    let mut last_user = String::new();
+    let mut last_holder = String::new();
     loop {
-        let jobs = context.take(Kind::Index, &last_user, 64).await.expect("the database works");
+        let jobs = context.take(Kind::Index, &last_holder, 64).await.expect("the database works");
         let Some(last) = jobs.last() else { return done };
-        last_user.clone_from(&last.user_id);
+        last.holder.key().clone_into(&mut last_holder);
         done.extend(jobs.iter().map(|job| job.document));
         // Lets the other process run between claiming and writing.
         tokio::task::yield_now().await;

@@ -18,7 +18,7 @@ impl Library {
 
     /// Searches until the user's file is up to date with the database.
     pub(super) async fn write_file(&self, user: &str) {
-        let now = self.knowledge.0.store.revision(user).await.expect("the database works");
+        let now = self.knowledge.0.store.revision(&Holder::user(user)).await.expect("the database works");
         let revision = serde_json::to_string(&now).expect("numbers are valid in JSON");
         let has_it = |file: Vec<u8>| String::from_utf8_lossy(&file).contains(&revision);
         while !fs::read(self.file_of(user)).is_ok_and(has_it) {
@@ -40,7 +40,7 @@ impl Library {
 
     /// Number of chunks in the user's index.
     async fn chunks(&self, user: &str) -> usize {
-        self.search().indexes.fresh(user).await.expect("an index").read().len()
+        self.search().indexes.one(user).await.read().len()
     }
 }
 
@@ -70,7 +70,7 @@ async fn an_index_from_its_file_ranks_as_the_one_from_the_database() {
     let ids = library.add_from("user", "ana", notes(120)).await;
     library.find("ana", "wing").await;
     for id in ids.iter().step_by(9) {
-        library.knowledge.delete("ana", id).await.expect("it is there");
+        library.remove("ana", id).await;
     }
     library.write_file("ana").await;
     let expected = rankings(&library).await;
@@ -94,7 +94,7 @@ async fn what_has_changed_since_the_file_is_read_from_the_database() {
     library.write_file("ana").await;
     library.spoil_rows().await;
 
-    library.knowledge.delete("ana", &ids[1]).await.expect("it is there");
+    library.remove("ana", &ids[1]).await;
     library.add("ana", [at("about a cat"), note("Dog", "dog")]).await;
     library.search().indexes.let_go();
 
@@ -117,7 +117,7 @@ async fn what_was_removed_is_in_no_file_once_the_server_has_stopped() {
     let of_ana = library.file_of("ana");
     let of_ben = library.file_of("ben");
 
-    library.knowledge.delete("ana", &id).await.expect("it is there");
+    library.remove("ana", &id).await;
     library = library.restarted(None, MEMORY).await;
 
     assert!(!of_ana.exists() && of_ben.exists());
@@ -132,7 +132,7 @@ async fn the_file_of_a_user_with_few_documents_goes_at_the_next_search() {
     library.write_file("ana").await;
 
     for id in ids {
-        library.knowledge.delete("ana", &id).await.expect("it is there");
+        library.remove("ana", &id).await;
     }
 
     while library.file_of("ana").exists() {
@@ -172,9 +172,9 @@ async fn another_users_file_is_refused() {
     library.search().indexes.let_go();
 
     assert_eq!(library.chunks("ana").await, 3);
-    let entry = library.search().indexes.fresh("ana").await.expect("an index");
-    let words = words::of_query("heat", entry.read().analyzers());
-    assert_eq!(bm25::rank(&entry.read(), &words, None, DEPTH).len(), 0, "a word of ben's");
+    let entry = library.search().indexes.one("ana").await;
+    let words = words::of_query("heat", entry.read().alone().analyzers());
+    assert_eq!(bm25::rank(&entry.read().alone(), &words, None, DEPTH).len(), 0, "a word of ben's");
     assert_eq!(library.find("ana", "wing").await.len(), 3);
 }
 
@@ -214,8 +214,8 @@ async fn vectors_of_another_model_are_in_no_file_that_is_used() {
         sleep(Duration::from_millis(5)).await;
     }
     let vector = embedder.query("ana", "cat".to_owned()).await.expect("it runs");
-    let entry = library.search().indexes.fresh("ana").await.expect("an index");
-    assert_eq!(entry.read().cosines(&vector, None, 1).nearest.len(), 20);
+    let entry = library.search().indexes.one("ana").await;
+    assert_eq!(entry.read().alone().cosines(&vector, None, 1).nearest.len(), 20);
 }
 
 #[tokio::test]

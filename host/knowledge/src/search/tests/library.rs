@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::super::*;
 use crate::embedding::tiny_model;
 use crate::{
-    Capture, CaptureSettings, Extract, Knowledge, Listing, NewDocument, Options, Origin, SearchFiles,
+    Capture, CaptureSettings, Chosen, Extract, Knowledge, Listing, NewDocument, Options, Origin, SearchFiles,
     StateName,
 };
 
@@ -120,15 +120,20 @@ impl Library {
         user_id: &str,
         documents: Vec<NewDocument>,
     ) -> Vec<String> {
-        let origin = Origin { user_id: user_id.to_owned(), source: source.to_owned() };
+        let origin = Origin::own(user_id, source);
         let ingested = self.knowledge.ingest(&origin, documents).await.expect("they keep the rules");
         self.settled(user_id).await;
         ingested.into_iter().map(|document| document.id).collect()
     }
 
     async fn settled(&self, user_id: &str) {
+        self.settled_holder(&Holder::user(user_id)).await;
+    }
+
+    /// Waits until the documents of a holder are ready.
+    pub(super) async fn settled_holder(&self, holder: &Holder) {
         let pending = Listing { state: Some(StateName::Pending), limit: 1, ..Listing::default() };
-        while self.knowledge.documents(user_id, &pending).await.expect("it can be read").total > 0 {
+        while self.knowledge.documents(holder, &pending).await.expect("it can be read").total > 0 {
             sleep(Duration::from_millis(5)).await;
         }
     }
@@ -139,7 +144,14 @@ impl Library {
     }
 
     pub(super) async fn found(&self, user_id: &str, query: &Query) -> Found {
-        self.knowledge.search(user_id, query).await.expect("a valid query")
+        self.knowledge.search(user_id, vec![Holder::user(user_id)], query).await.expect("a valid query")
+    }
+
+    /// Puts a document of the user into the bin.
+    pub(super) async fn remove(&self, user_id: &str, id: &str) {
+        let chosen = Chosen::Ids(vec![id.to_owned()]);
+        let removed = self.knowledge.delete(&Holder::user(user_id), chosen, user_id).await;
+        assert_eq!(removed.expect("it can be removed"), 1);
     }
 
     pub(super) fn search(&self) -> &Search {

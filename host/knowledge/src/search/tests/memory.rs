@@ -27,7 +27,7 @@ async fn rankings(library: &Library, user_id: &str) -> Vec<(String, f64)> {
 async fn needed(documents: Vec<NewDocument>) -> usize {
     let library = Library::with_model().await;
     library.add_from("user", "ana", documents).await;
-    library.search().indexes.fresh("ana").await.expect("an index").read().bytes()
+    library.search().indexes.one("ana").await.read().bytes()
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn an_index_that_changes_beyond_the_memory_is_as_one_that_was_just_loaded(
     for batch in notes(200).chunks(25) {
         let ids = library.add_from("user", "ana", batch.to_vec()).await;
         library.find("ana", "wing").await;
-        library.knowledge.delete("ana", &ids[7]).await.expect("it is there");
+        library.remove("ana", &ids[7]).await;
         library.find("ana", "wing").await;
     }
     let kept = rankings(&library, "ana").await;
@@ -115,15 +115,19 @@ async fn without_files_what_does_not_fit_the_memory_is_found_by_words_and_then_n
     let documents: Vec<_> = (0..100).map(|n| note(&format!("wing {n}"), &format!("{text} {n}"))).collect();
     let mut library = Library::with_model().await;
     library.add_from("user", "ana", documents).await;
-    let needed = library.search().indexes.fresh("ana").await.expect("an index").read().bytes();
+    let needed = library.search().indexes.one("ana").await.read().bytes();
 
     library = library.restarted(Some(tiny_embedder().await), needed - 4096).await;
-    let entry = library.search().indexes.fresh("ana").await.expect("the words fit");
-    assert!(entry.read().cosines(&[0.25; 16], None, 10).nearest.is_empty());
+    let entry = library.search().indexes.one("ana").await;
+    assert!(entry.read().alone().cosines(&[0.25; 16], None, 10).nearest.is_empty());
     assert_eq!(library.find("ana", "wing").await.len(), 10);
 
     library = library.restarted(Some(tiny_embedder().await), needed / 4).await;
-    let refused = library.knowledge.search("ana", &query("wing")).await.expect_err("nothing fits");
+    let refused = library
+        .knowledge
+        .search("ana", vec![Holder::user("ana")], &query("wing"))
+        .await
+        .expect_err("nothing fits");
     assert!(matches!(refused, KnowledgeError::Unavailable(_)), "{refused}");
     library.add("ben", [note("Wings", "wing")]).await;
     assert_eq!(library.find("ben", "wing").await, ["Wings"]);

@@ -129,7 +129,8 @@ async fn a_query_of_operators_alone_is_refused() {
     let library = library().await;
 
     for bad in ["-draft", "source:user -title:draft", &"-a ".repeat(40)] {
-        let refused = library.knowledge.search("ana", &query(bad)).await.expect_err(bad);
+        let refused =
+            library.knowledge.search("ana", vec![Holder::user("ana")], &query(bad)).await.expect_err(bad);
         assert!(matches!(refused, KnowledgeError::Invalid(_)), "{refused}");
     }
 }

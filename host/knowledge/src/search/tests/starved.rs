@@ -12,8 +12,9 @@ use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
+use super::Scope;
 use super::library::{Library, note, query};
-use crate::{KnowledgeError, Origin};
+use crate::{Holder, KnowledgeError, Origin};
 
 /// Far longer than the database takes.
 const DEADLINE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -52,7 +53,7 @@ impl Starved {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_guest_that_stops_in_the_middle_of_an_ingest_keeps_nobody_from_writing() {
     let library = Library::without_model().await;
-    let of = |user: &str| Origin { user_id: user.to_owned(), source: "user".to_owned() };
+    let of = |user: &str| Origin::own(user, "user");
     let knowledge = library.knowledge.clone();
     let ana = of("ana");
     let documents = (0..500).map(|number| note("A", &format!("text {number}"))).collect();
@@ -77,14 +78,14 @@ async fn guests_that_stop_in_the_middle_of_reading_keep_nobody_from_reading() {
     let database = library.database.clone();
     let have_readers = move || database.are_readers_taken();
     let asked = async move {
-        let search = async || knowledge.search("ana", &query("a")).await.map(drop);
-        let read = async || knowledge.document("ana", &wanted).await.map(drop);
+        let search = async || knowledge.search("ana", vec![Holder::user("ana")], &query("a")).await.map(drop);
+        let read = async || knowledge.document(vec![Holder::user("ana")], &wanted).await.map(drop);
         let searches = join_all((0..8).map(|_| search()));
         let all = futures::future::join(searches, join_all((0..8).map(|_| read()))).await;
         all.0.into_iter().chain(all.1).collect::<Result<(), KnowledgeError>>()
     };
     let starved = Starved::once_it(have_readers, asked);
-    let of_ana = timeout(DEADLINE, library.knowledge.document("ana", &id)).await;
+    let of_ana = timeout(DEADLINE, library.knowledge.document(vec![Holder::user("ana")], &id)).await;
 
     starved.end();
     of_ana.expect("another request waits for a thread that does nothing").expect("it can be read");
@@ -94,15 +95,18 @@ async fn guests_that_stop_in_the_middle_of_reading_keep_nobody_from_reading() {
 async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_they_have() {
     let library = Library::without_model().await;
     let search = library.search();
-    let entry = search.indexes.fresh("ana").await.expect("an index");
+    let indexes = vec![search.indexes.one("ana").await];
     let cores = available_parallelism().map_or(1, NonZero::get);
     let (mut end, running): (Vec<_>, Vec<_>) = (0..cores).map(|_| mpsc::channel::<()>()).unzip();
     let mut running: Vec<_> = (0..)
         .zip(running)
         .map(|(number, ended)| {
             let user = format!("user {number}");
-            let entry = &entry;
-            Box::pin(async move { search.compute(&user, entry, move |_| ended.recv().is_err()).await })
+            let indexes = indexes.clone();
+            Box::pin(async move {
+                let scope = Scope { user: &user, holders: &[], indexes };
+                search.compute(&scope, move |_| ended.recv().is_err()).await
+            })
         })
         .collect();
     for search in &mut running {
@@ -111,9 +115,10 @@ async fn a_search_waits_for_one_turn_of_each_other_user_however_many_searches_th
     let done = Arc::new(Mutex::new(Vec::new()));
     let note = |user: &'static str| {
         let done = done.clone();
-        let entry = &entry;
+        let indexes = indexes.clone();
         Box::pin(async move {
-            search.compute(user, entry, move |_| done.lock().expect("no panic").push(user)).await;
+            let scope = Scope { user, holders: &[], indexes };
+            search.compute(&scope, move |_| done.lock().expect("no panic").push(user)).await;
         })
     };
     let mut waiting: Vec<_> = (0..50).map(|_| note("ana")).chain([note("ben")]).collect();

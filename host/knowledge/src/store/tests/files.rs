@@ -57,13 +57,12 @@ async fn a_file_that_comes_with_its_document_is_read_and_goes_with_the_last_docu
 
     assert_eq!((&again.id, again.change), (&of_ana.id, Change::Unchanged));
     assert_eq!(store.job(&of_ana.id).await, Some(("capture".to_owned(), 0)));
-    let artifact = store.artifact("ana", &of_ana.id).await.expect("it can be read");
+    let artifact = store.artifact(&[Holder::user("ana")], &of_ana.id).await.expect("it can be read");
     assert_eq!(artifact.map(|it| it.digest).as_deref(), Some("one"));
-    let gone =
-        async |user, id| store.delete(user, id).await.expect("it can be removed").expect("it was there");
-    assert_eq!(gone("ana", &of_ana.id).await.artifact.as_deref(), Some("one"), "to be looked at");
+    let gone = async |user, id| store.remove(user, id).await.expect("it was there");
+    assert_eq!(gone("ana", &of_ana.id).await, ["one"], "to be looked at");
     assert!(is_named(&store).await, "Ben has it as well");
-    assert_eq!(gone("ben", &of_ben.id).await.artifact.as_deref(), Some("one"));
+    assert_eq!(gone("ben", &of_ben.id).await, ["one"]);
     assert!(!is_named(&store).await);
 }
 
@@ -83,7 +82,8 @@ async fn a_file_that_waits_for_what_the_server_lacks_stays_when_its_document_com
         let failed = Failed { reason: "no transcriber", missing_dependency, file };
         assert!(store.give_up(Kind::Capture, &job, failed).await.expect("the database works"));
     };
-    let kept = async |id: &str| store.artifact("ana", id).await.expect("it can be read").is_some();
+    let kept =
+        async |id: &str| store.artifact(&[Holder::user("ana")], id).await.expect("it can be read").is_some();
     let id = store.put_one(&ana, talk("one")).await.id;
     fail(Some("transcriber")).await;
 

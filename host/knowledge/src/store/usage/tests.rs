@@ -16,7 +16,7 @@ const NO_QUOTA: Quota = Quota { documents: u64::MAX, bytes: u64::MAX };
 
 impl Store {
     async fn used(&self, user: &str) -> (u64, u64) {
-        let Usage { documents, bytes } = self.usage(user).await.expect("it can be read");
+        let Usage { documents, bytes } = self.usage(&Holder::user(user)).await.expect("it can be read");
         (documents, bytes)
     }
 
@@ -24,12 +24,12 @@ impl Store {
     async fn counted(&self, user: &str) -> (u64, u64) {
         // All texts of a row, concatenated; NULL adds nothing.
         let sql = format!(
-            "SELECT (SELECT COUNT(*) FROM documents WHERE user_id = '{user}'), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM (
+            "SELECT (SELECT COUNT(*) FROM documents WHERE holder = '{user}'), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM (
                  SELECT octet_length(concat(identity, title, text, url, author, author_folded, file_url,
                      claimed_type, captured)) + COALESCE(artifact_size, 0) AS bytes
-                 FROM documents WHERE user_id = '{user}'
+                 FROM documents WHERE holder = '{user}'
                  UNION ALL
-                 SELECT octet_length(concat(key, name, label)) FROM feeds WHERE user_id = '{user}') AS taken"
+                 SELECT octet_length(concat(key, name, label)) FROM feeds WHERE holder = '{user}') AS taken"
         );
         let row: (i64, i64) = self.0.rows(&sql).await.remove(0);
         (row.0.try_into().expect("no less than 0"), row.1.try_into().expect("no less than 0"))
@@ -91,19 +91,20 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     }
     assert!(jobs.len() == 3 && store.used("ana").await == store.counted("ana").await);
     store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await;
-    store.delete("ana", &stored[0].id).await.expect("it can be written");
+    store.remove("ana", &stored[0].id).await.expect("it was there");
 
     for user in ["ana", "ben", "eve"] {
         assert_eq!(store.used(user).await, store.counted(user).await, "{user}");
     }
-    store.0.execute("UPDATE documents SET user_id = 'eve' WHERE user_id = 'ben'").await;
+    store.0.execute("UPDATE documents SET holder = 'eve' WHERE holder = 'ben'").await;
     assert_eq!((store.used("ben").await, store.used("eve").await), ((0, 0), store.counted("eve").await));
 }
 
 #[tokio::test]
 async fn nothing_that_a_user_writes_is_stored_for_free() {
     let (store, _data) = store().await;
-    let store = store.with_quota(Quota { documents: 10, bytes: 10_000 });
+    let store =
+        store.with_quotas(Quotas { per_user: Quota { documents: 10, bytes: 10_000 }, ..Quotas::default() });
     let ana = origin("ana", "user");
     let plain = note("A", "text");
     let feed = |key: &str, name: &str, label: &str| {
@@ -126,10 +127,12 @@ async fn nothing_that_a_user_writes_is_stored_for_free() {
             used > least as u64 && store.used("ana").await == store.counted("ana").await,
             "{what}: {used}"
         );
-        store.delete("ana", &id).await.expect("it can be written");
+        store.remove("ana", &id).await.expect("it was there");
         assert_eq!(store.used("ana").await, (0, 0), "{what}");
 
-        let tight = store.clone().with_quota(Quota { documents: 10, bytes: used - 1 });
+        let tight = store
+            .clone()
+            .with_quotas(Quotas { per_user: Quota { documents: 10, bytes: used - 1 }, ..Quotas::default() });
         let refused = tight.try_put(&ana, vec![document]).await;
         assert!(matches!(refused, Err(KnowledgeError::Quota(_))), "{what}: {refused:?}");
         assert_eq!((store.used("ana").await, store.count("feeds").await), ((0, 0), 0), "{what}");
@@ -139,7 +142,10 @@ async fn nothing_that_a_user_writes_is_stored_for_free() {
 #[tokio::test]
 async fn of_a_batch_beyond_the_quota_nothing_is_stored_and_a_deletion_makes_room() {
     let (store, _data) = store().await;
-    let store = store.with_quota(Quota { documents: 2, bytes: 100 + 2 * HASHED });
+    let store = store.with_quotas(Quotas {
+        per_user: Quota { documents: 2, bytes: 100 + 2 * HASHED },
+        ..Quotas::default()
+    });
     let ana = origin("ana", "user");
     let ben = origin("ben", "user");
     let first = store.put(&ana, vec![note("A", "text")]).await.remove(0);
@@ -157,7 +163,7 @@ async fn of_a_batch_beyond_the_quota_nothing_is_stored_and_a_deletion_makes_room
     }
     assert_eq!((store.used("ana").await, store.count("documents").await), ((1, 5 + HASHED), 1));
     store.try_put(&ben, vec![note("B", &"b".repeat(95))]).await.expect("ben has nothing yet");
-    store.delete("ana", &first.id).await.expect("it can be written");
+    store.remove("ana", &first.id).await.expect("it was there");
     store.try_put(&ana, vec![note("B", &"b".repeat(95))]).await.expect("there is room again");
     store.try_put(&ana, vec![note("B", &"b".repeat(95))]).await.expect("it is the same document");
 }
@@ -165,7 +171,8 @@ async fn of_a_batch_beyond_the_quota_nothing_is_stored_and_a_deletion_makes_room
 #[tokio::test]
 async fn batches_at_the_same_time_do_not_exceed_the_quota_together() {
     let (store, _data) = store().await;
-    let store = store.with_quota(Quota { documents: 10, ..NO_QUOTA });
+    let store =
+        store.with_quotas(Quotas { per_user: Quota { documents: 10, ..NO_QUOTA }, ..Quotas::default() });
 
     let batches = (0..40).map(|number| {
         let store = store.clone();
@@ -185,7 +192,8 @@ async fn batches_at_the_same_time_do_not_exceed_the_quota_together() {
 #[tokio::test]
 async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
     let (store, _data) = store().await;
-    let store = store.with_quota(Quota { documents: 10, bytes: 140 });
+    let store =
+        store.with_quotas(Quotas { per_user: Quota { documents: 10, bytes: 140 }, ..Quotas::default() });
     let ana = origin("ana", "user");
     let stored = store.put(&ana, vec![file("F", "https://a.example/f.txt")]).await.remove(0);
     let job = store.capture_job().await;
@@ -202,7 +210,7 @@ async fn a_capture_beyond_the_quota_changes_nothing_and_its_file_is_not_kept() {
     assert!(!store.give_up(Kind::Capture, &job, failed).await.expect("it can be written"));
 
     assert_eq!(store.used("ana").await, (1, 1 + 23 + 28));
-    assert_eq!(store.artifact("ana", &stored.id).await.expect("it can be read"), None);
+    assert_eq!(store.artifact(&[Holder::user("ana")], &stored.id).await.expect("it can be read"), None);
 }
 
 #[tokio::test]

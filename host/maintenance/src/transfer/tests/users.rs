@@ -45,8 +45,8 @@ async fn another_issuer_is_refused_unless_it_is_said_who_its_users_are() {
         )
         .await;
     assert_eq!(sessions, [0]);
-    let users = "SELECT DISTINCT user_id FROM documents ORDER BY user_id";
-    assert_eq!(second.database.column::<String>(users).await, ["ana", "ben"]);
+    let users = "SELECT DISTINCT holder FROM documents ORDER BY holder";
+    assert_eq!(second.database.column::<String>(users).await, ["user:ana", "user:ben"]);
 }
 
 #[tokio::test]
@@ -67,14 +67,14 @@ async fn with_new_ids_everything_belongs_to_those_and_secrets_open_for_them_alon
     let check = check_secrets(&second.database, &keys(&[2])).await.expect("a key");
     assert_eq!((check.open, check.broken, check.missing_keys.len()), (2, 0, 0), "sealed with the first key");
     let of = async |service: &Service, user: &str| {
-        let rows = format!("SELECT id FROM documents WHERE user_id = '{user}' ORDER BY id");
+        let rows = format!("SELECT id FROM documents WHERE holder = 'user:{user}' ORDER BY id");
         service.database.column::<String>(&rows).await
     };
     assert_eq!(of(&second, "ben").await, of(&first, "ana").await);
     assert_eq!(of(&second, "auth0|2").await, of(&first, "ben").await);
-    let usage = "SELECT bytes FROM knowledge_usage WHERE user_id = ";
-    let before: Vec<i64> = first.database.column(&format!("{usage}'ana'")).await;
-    assert_eq!(second.database.column::<i64>(&format!("{usage}'ben'")).await, before);
+    let usage = "SELECT bytes FROM knowledge_usage WHERE holder = ";
+    let before: Vec<i64> = first.database.column(&format!("{usage}'user:ana'")).await;
+    assert_eq!(second.database.column::<i64>(&format!("{usage}'user:ben'")).await, before);
     assert_eq!(second.database.column::<String>("SELECT owner FROM toolkits").await, ["auth0|2"]);
 }
 

@@ -76,6 +76,7 @@ impl Toolkit {
         let observations = Observations::new(64 << 10);
         let lease = MemoryBudget::unlimited().admit("ana", 0, Duration::ZERO).now_or_never();
         let call = CallContext {
+            readable: &[],
             services,
             grants: &Grants::of(&definition),
             owner: "op",

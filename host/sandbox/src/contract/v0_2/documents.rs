@@ -10,6 +10,7 @@ impl From<base::KnowledgeError> for knowledge::KnowledgeError {
         match refusal {
             base::KnowledgeError::NotFound => Self::NotFound,
             base::KnowledgeError::Invalid(problems) => Self::Invalid(problems.to_string()),
+            base::KnowledgeError::Collection(error) => Self::Invalid(error.to_string()),
             base::KnowledgeError::Unavailable(reason) => Self::Unavailable(reason.to_owned()),
             // A retry does not help: the user has to delete something.
             base::KnowledgeError::Quota(exceeded) => Self::Invalid(exceeded.to_string()),

@@ -45,7 +45,7 @@ pub(in crate::ui) async fn show(_: By<User>, frame: Frame) -> Response {
 /// `POST /ui/documents/new`: a text, or the URL of a file that the server fetches.
 pub(in crate::ui) async fn add(By(user): By<User>, frame: Frame, body: Body) -> Result<Response, WebError> {
     let typed = Typed::of(&Form::read(body).await?);
-    let added = user.documents().ingest(vec![typed.document()]).await;
+    let added = user.documents().of(None)?.ingest(vec![typed.document()]).await;
     let added = added.map(|ingested| ingested.into_iter().next());
     Ok(answer(frame, typed, added))
 }
@@ -69,7 +69,8 @@ pub(in crate::ui) async fn add_file(
     let titled = NewDocument { title: typed.file_title.clone(), ..NewDocument::default() };
     let titled = if is_titled { titled } else { named(&file.name) };
     let document = NewDocument { mime_type: file.media_type, ..titled };
-    let added = user.documents().ingest_file(document, Some(&file.name), file.content, length).await;
+    let added =
+        user.documents().of(None)?.ingest_file(document, Some(&file.name), file.content, length).await;
     Ok(answer(frame, typed, added.map(Some)))
 }
 
