@@ -66,6 +66,11 @@ impl UserCollections<'_> {
         self.all().directory().all().filter(kept).cloned().collect()
     }
 
+    /// Whether operators alone make collections: on a server of a team.
+    pub fn are_made_by_operators(&self) -> bool {
+        self.0.access.0.roles.load().operators_make_collections
+    }
+
     /// Whether the user may make collections.
     pub fn may_create(&self) -> bool {
         self.0.access.0.roles.load().may_make_collections(&self.0.caller)

@@ -222,9 +222,9 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
         .await
         .expect("the folder is ours");
-    let process =
-        Process::register(database, Profile::of_this_program(""), path).await.expect("it is registered");
     let options = Options { hints: hints.clone(), ..Options::with_workers(workers) };
+    let profile = Profile::of_this_program(&Knowledge::job_settings(&capture, &options));
+    let process = Process::register(database, profile, path).await.expect("it is registered");
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
         database: database.clone(),

@@ -125,6 +125,8 @@ pub struct Summary {
     pub created_at: i64,
     /// Milliseconds since 1970, UTC.
     pub updated_at: i64,
+    /// Number of its present text, from 1.
+    pub version: u32,
     /// Who has deleted it, and when; `None` unless it is in a bin.
     pub deleted: Option<Deletion>,
 }
@@ -228,7 +230,7 @@ pub struct Deletion {
 /// An earlier text of a document, without the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// From 1, in their order.
+    /// From 1, in their order; some are missing.
     pub number: u32,
     /// Title.
     pub title: String,

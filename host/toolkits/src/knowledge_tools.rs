@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use kitbag_base::base_url::below;
 use kitbag_base::redaction::Redactor;
 use kitbag_knowledge::{
-    Coverage, DEFAULT_RESULTS, DocumentPart, Hit, Holder, Knowledge, KnowledgeError, NO_GOOD_MATCH, Query,
-    State, Summary,
+    Coverage, DEFAULT_RESULTS, DocumentPart, Hit, Holder, Knowledge, KnowledgeError, MINE, NO_GOOD_MATCH,
+    Query, State, Summary, Version,
 };
 use kitbag_manifest::{ToolAnnotations, ToolDefinition, ToolkitDefinition};
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
@@ -66,12 +66,14 @@ pub struct Reader<'r> {
 struct SearchArguments {
     query: String,
     offset: Option<u32>,
+    collections: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
 struct FetchArguments {
     id: String,
     offset: Option<u32>,
+    version: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -115,6 +117,8 @@ struct Metadata {
     collection: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<String>,
+    /// Number of the text.
+    version: u32,
     /// Time of the last change: RFC 3339, UTC.
     updated_at: String,
     /// Length of the whole text.
@@ -152,12 +156,16 @@ impl KnowledgeTools {
     }
 
     async fn search(&self, reader: &Reader<'_>, arguments: SearchArguments) -> Result<ToolResult, CallError> {
-        let SearchArguments { query: text, offset } = arguments;
+        let SearchArguments { query: text, offset, collections } = arguments;
         let offset = offset.unwrap_or_default();
         let limit = DEFAULT_RESULTS;
         let query = Query { text, has_operators: true, limit, offset, source: None, author: None };
-        let found =
-            self.knowledge.search(reader.user_id, reader.readable.to_vec(), &query).await.map_err(refused)?;
+        let is_chosen = |holder: &&Holder| {
+            let name = holder.collection_id().unwrap_or(MINE);
+            collections.as_ref().is_none_or(|chosen| chosen.iter().any(|it| it == name))
+        };
+        let holders = reader.readable.iter().filter(is_chosen).cloned().collect();
+        let found = self.knowledge.search(reader.user_id, holders, &query).await.map_err(refused)?;
         let next_offset = found.has_more.then(|| offset.saturating_add(limit));
         let result = |Hit { document, snippet, score, .. }: Hit| {
             let url = self.url(&document);
@@ -178,13 +186,17 @@ impl KnowledgeTools {
         redactor: &Redactor,
         arguments: FetchArguments,
     ) -> Result<ToolResult, CallError> {
-        let FetchArguments { id, offset } = arguments;
+        let FetchArguments { id, offset, version } = arguments;
         let offset = offset.unwrap_or_default();
         // Reads a margin around the part, so that a secret that the part cuts is found.
         let longest = u32::try_from(redactor.longest()).unwrap_or(u32::MAX);
         let margin = longest.min(offset);
         let count = MAX_CHARACTERS.saturating_add(longest.saturating_mul(2));
-        let part = self.knowledge.document_part(reader.readable, &id, offset - margin, count).await;
+        let start = offset - margin;
+        let part = match version {
+            Some(number) => self.version_part(reader, &id, number, start..start.saturating_add(count)).await,
+            None => self.knowledge.document_part(reader.readable, &id, start, count).await,
+        };
         let DocumentPart { summary, text: around, characters } = part.map_err(refused)?;
         let part = bytes_of_part(&around, margin);
         let end = u64::from(offset) + around[part.clone()].chars().count() as u64;
@@ -198,12 +210,32 @@ impl KnowledgeTools {
                 collection: summary.holder.collection_id().map(str::to_owned),
                 source: summary.source,
                 author: summary.author,
+                version: summary.version,
                 updated_at: Timestamp::from_millisecond(summary.updated_at).unwrap_or_default().to_string(),
                 characters,
                 next_offset: (end < characters).then_some(end),
                 note: note(&summary.state),
             },
         })
+    }
+
+    /// Reads a part of an earlier text, or of the present one, by its number.
+    async fn version_part(
+        &self,
+        reader: &Reader<'_>,
+        id: &str,
+        number: u32,
+        part: Range<u32>,
+    ) -> Result<DocumentPart, KnowledgeError> {
+        let summary = self.knowledge.summary(reader.readable, id).await?;
+        if summary.version == number {
+            let count = part.end.saturating_sub(part.start);
+            return self.knowledge.document_part(reader.readable, id, part.start, count).await;
+        }
+        let (version, text) = self.knowledge.version_part(reader.readable, id, number, part).await?;
+        let Version { title, changed_at: updated_at, characters, .. } = version;
+        let summary = Summary { title, updated_at, version: number, state: State::Ready, ..summary };
+        Ok(DocumentPart { summary, text, characters })
     }
 
     /// Returns the URL of the document for people.
@@ -287,12 +319,13 @@ fn definition() -> ToolkitDefinition {
             "source": text("Who added it: the id of a toolkit, or `user`."),
             "collection": text("The collection it is in, if any."),
             "author": text("Its byline."),
+            "version": { "type": "integer", "description": "Of the text: what to cite." },
             "updatedAt": text("When it was changed last, RFC 3339."),
             "characters": { "type": "integer", "description": "Of the whole text." },
             "nextOffset": { "type": "integer", "description": "The `offset` that continues the text." },
             "note": text("What is missing of the text."),
         },
-        "required": ["source", "updatedAt", "characters"],
+        "required": ["source", "version", "updatedAt", "characters"],
     });
     let search = ToolDefinition {
         name: SEARCH.to_owned(),
@@ -307,6 +340,12 @@ fn definition() -> ToolkitDefinition {
                     "type": "string",
                     "minLength": 1,
                     "description": "Words, or a question. \"a phrase\", -word, source:ID and in:COLLECTION narrow it down.",
+                },
+                "collections": {
+                    "type": "array",
+                    "maxItems": 64,
+                    "items": { "type": "string" },
+                    "description": "Only in these, by id; `mine` are the user's own documents.",
                 },
                 "offset": offset("`nextOffset` of the answer before, for more results."),
             },
@@ -349,6 +388,7 @@ fn definition() -> ToolkitDefinition {
             "properties": {
                 "id": text("The `id` of a result of `search`."),
                 "offset": offset("How many characters of the text to leave out."),
+                "version": { "type": "integer", "minimum": 1, "maximum": u32::MAX, "description": "An earlier text, by its number." },
             },
             "required": ["id"],
         }),

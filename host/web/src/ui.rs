@@ -9,6 +9,8 @@ mod account;
 mod assets;
 mod audience;
 mod audit;
+mod bin;
+mod collections;
 mod connect;
 mod cost;
 mod difference;
@@ -18,6 +20,7 @@ mod form;
 mod frame;
 pub(super) mod fuzzing;
 mod guard;
+mod holders;
 mod icon;
 mod log;
 mod multipart;
@@ -28,6 +31,8 @@ mod schema_form;
 mod search;
 mod sign_in;
 mod signed_in;
+mod start;
+mod subject;
 mod text;
 mod toolkit;
 mod try_tool;
@@ -98,6 +103,19 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/documents/{id}", get(documents::show))
         .route("/ui/documents/{id}/file", get(super::documents::artifact))
         .route("/ui/documents/{id}/delete", post(documents::delete))
+        .route("/ui/documents/{id}/move", post(documents::relocate))
+        .route("/ui/documents/{id}/versions/{number}", get(documents::version))
+        .route("/ui/documents/{id}/versions/{number}/restore", post(documents::restore_version))
+        .route("/ui/bin", get(bin::show))
+        .route("/ui/bin/restore", post(bin::restore))
+        .route("/ui/bin/purge", post(bin::purge))
+        .route("/ui/collections", get(collections::list).merge(post(collections::create)))
+        .route("/ui/collections/{id}", get(collections::show).merge(post(collections::describe)))
+        .route("/ui/collections/{id}/share", post(collections::share))
+        .route("/ui/collections/{id}/unshare", post(collections::unshare))
+        .route("/ui/collections/{id}/delete", post(collections::delete))
+        .route("/ui/collections/{id}/restore", post(collections::restore))
+        .route("/ui/collections/{id}/purge", post(collections::purge))
         .route("/ui/connect", get(connect::show))
         .route("/ui/icons/{digest}", get(icon::serve))
         .layer(Extension(limits))

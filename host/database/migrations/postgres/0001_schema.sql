@@ -753,7 +753,8 @@ CREATE TABLE documents (
     -- When it went to the bin, and who deleted it; NULL while it is in no bin.
     deleted_at     BIGINT,
     deleted_by     TEXT COLLATE "C",
-    -- What its earlier texts take.
+    -- Number of its present text, and what earlier ones take.
+    version        BIGINT NOT NULL DEFAULT 1,
     version_bytes  BIGINT NOT NULL DEFAULT 0,
     -- The body as it was given, and what was read from the captured file. Both are indexed.
     text           TEXT NOT NULL,
@@ -783,7 +784,7 @@ CREATE INDEX documents_by_artifact ON documents (artifact) WHERE artifact IS NOT
 -- Earlier texts of documents. Their files are not kept.
 CREATE TABLE document_versions (
     document    BIGINT NOT NULL REFERENCES documents (sequence) ON DELETE CASCADE,
-    -- From 1, in their order.
+    -- From 1, in their order; some are missing.
     number      BIGINT NOT NULL,
     title       TEXT NOT NULL,
     -- From when to when it was the text, and who gave it.

@@ -757,7 +757,8 @@ CREATE TABLE documents (
     -- When it went to the bin, and who deleted it; NULL while it is in no bin.
     deleted_at     INTEGER,
     deleted_by     TEXT,
-    -- What its earlier texts take.
+    -- Number of its present text, and what earlier ones take.
+    version        INTEGER NOT NULL DEFAULT 1,
     version_bytes  INTEGER NOT NULL DEFAULT 0,
     -- What counts for the user's quota: everything whose length a user chooses.
     bytes          INTEGER NOT NULL GENERATED ALWAYS AS (
@@ -788,7 +789,7 @@ CREATE INDEX documents_by_artifact ON documents (artifact) WHERE artifact IS NOT
 -- Earlier texts of documents. Their files are not kept.
 CREATE TABLE document_versions (
     document    INTEGER NOT NULL REFERENCES documents (sequence) ON DELETE CASCADE,
-    -- From 1, in their order.
+    -- From 1, in their order; some are missing.
     number      INTEGER NOT NULL,
     title       TEXT NOT NULL,
     -- From when to when it was the text, and who gave it.

@@ -6,7 +6,7 @@ use crate::document::{Artifact, Deletion, Feed, State, Summary, TitleOrigin};
 
 /// Columns of [`SummaryRow`], with `documents` as `d` and `feeds` as `f`.
 pub(super) const SUMMARY: &str = "d.id, d.holder, d.added_by, d.changed_by, d.number, d.title, d.title_origin, d.encoding, d.url, d.author, d.source, d.artifact, \
-    d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, d.deleted_by, d.deleted_at, \
+    d.artifact_size, d.artifact_type, d.state, d.reason, d.created_at, d.updated_at, d.deleted_by, d.deleted_at, d.version, \
     f.key AS feed_key, f.name AS feed_name, f.label AS feed_label";
 
 /// Tables of [`SUMMARY`].
@@ -35,6 +35,7 @@ pub(super) struct SummaryRow {
     updated_at: i64,
     deleted_by: Option<String>,
     deleted_at: Option<i64>,
+    version: i64,
     feed_key: Option<String>,
     feed_name: Option<String>,
     feed_label: Option<String>,
@@ -65,6 +66,7 @@ impl From<SummaryRow> for Summary {
             artifact: self::artifact(artifact, artifact_size, artifact_type),
             created_at: row.created_at,
             updated_at: row.updated_at,
+            version: u32::try_from(row.version).unwrap_or(u32::MAX),
             deleted: row.deleted_by.zip(row.deleted_at).map(|(by, at)| Deletion { by, at }),
         }
     }

@@ -172,9 +172,7 @@ pub(super) async fn keep(
     let today = now - now.rem_euclid(DAY);
     let statement = format!(
         "INSERT INTO document_versions (document, number, title, changed_at, replaced_at, changed_by, text)
-         SELECT d.sequence,
-             (SELECT COALESCE(MAX(v.number), 0) + 1 FROM document_versions v WHERE v.document = d.sequence),
-             d.title, d.updated_at, $2, d.changed_by, {BODY}
+         SELECT d.sequence, d.version, d.title, d.updated_at, $2, d.changed_by, {BODY}
          FROM documents d
          WHERE d.sequence = $1 AND {BODY} <> '' AND (d.source = $3 OR d.updated_at < $4)"
     );
@@ -183,6 +181,10 @@ pub(super) async fn keep(
         .bind(now)
         .bind(USER_SOURCE)
         .bind(today)
+        .execute(&mut *transaction)
+        .await?;
+    sql("UPDATE documents SET version = version + 1 WHERE sequence = $1")
+        .bind(document)
         .execute(&mut *transaction)
         .await?;
     sql("DELETE FROM document_versions WHERE document = $1 AND (replaced_at < $2 OR number <= (

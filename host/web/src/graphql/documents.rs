@@ -66,6 +66,11 @@ impl Document {
         &self.0.changed_by
     }
 
+    /// The number of its present text, from 1.
+    async fn version(&self) -> u32 {
+        self.0.version
+    }
+
     /// Its earlier texts, newest first.
     #[graphql(complexity = "LIST_COST + 10 * child_complexity")]
     async fn versions(&self, context: &Context<'_>) -> Result<Vec<Version>, WebError> {
@@ -210,7 +215,7 @@ struct Version {
 /// An earlier text of a document.
 #[Object]
 impl Version {
-    /// From 1, in their order.
+    /// From 1, in their order; some are missing.
     async fn number(&self) -> u32 {
         self.version.number
     }

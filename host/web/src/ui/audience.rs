@@ -7,7 +7,6 @@ use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use kitbag_access::values::identity::Subject;
 use kitbag_access::values::toolkits::ToolkitError;
 use kitbag_access::values::toolkits::audience::{CallLimits, Grant};
 use kitbag_access::{AccessError, ListedToolkit, Operator, User};
@@ -16,6 +15,7 @@ use serde::Deserialize;
 
 use super::form::Form;
 use super::frame::{self, Frame, Section};
+use super::subject::{SubjectRow, subject};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -44,9 +44,7 @@ struct AudiencePage {
 
 /// A grant, with the form fields that identify it.
 struct Row {
-    who: String,
-    kind: &'static str,
-    name: String,
+    subject: SubjectRow,
     grant: Grant,
 }
 
@@ -135,12 +133,7 @@ fn page(
 
 impl Row {
     fn of(grant: &Grant) -> Self {
-        let (kind, name, who) = match &grant.subject {
-            Subject::User(id) => ("user", id.clone(), format!("the user {id}")),
-            Subject::Group(name) => ("group", name.clone(), format!("the group {name}")),
-            Subject::Everyone => ("everyone", String::new(), "everyone who signs in".to_owned()),
-        };
-        Self { who, kind, name, grant: grant.clone() }
+        Self { subject: SubjectRow::of(&grant.subject), grant: grant.clone() }
     }
 }
 
@@ -151,16 +144,6 @@ fn grant(form: &Form) -> Result<Grant, String> {
         each: form.get("kind") == "group" && form.find("each").is_some(),
     };
     Ok(Grant { subject: subject(form)?, tool: tool(form), limits })
-}
-
-fn subject(form: &Form) -> Result<Subject, String> {
-    let name = || Some(form.get("name").trim().to_owned());
-    let subject = match form.get("kind") {
-        "user" => Subject::named(name(), None, false),
-        "group" => Subject::named(None, name(), false),
-        _ => Subject::named(None, None, true),
-    };
-    subject.map_err(|invalid| format!("Nothing was changed: {invalid}."))
 }
 
 fn tool(form: &Form) -> Option<String> {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::frame::{self, Frame, Section};
 use super::icon::Icon;
+use super::start::Start;
 use super::{reach, text};
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -34,6 +35,7 @@ struct Directory {
     cards: Vec<Card>,
     /// Whether the filter excludes some toolkits.
     is_filtered: bool,
+    start: Option<Start>,
 }
 
 /// A toolkit in the list.
@@ -65,7 +67,9 @@ pub(super) async fn show(
     }
     cards.sort_by_key(|card| (Reverse(card.is_callable), card.toolkit.definition.name.to_lowercase()));
     let is_filtered = cards.len() < listing.len();
-    let page = Directory { frame: Some(frame.at(Section::Directory)), query, mine, cards, is_filtered };
+    let start = Start::of(&user).await?;
+    let page =
+        Directory { frame: Some(frame.at(Section::Directory)), query, mine, cards, is_filtered, start };
     Ok(frame::page(StatusCode::OK, &page))
 }
 

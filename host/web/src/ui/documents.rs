@@ -3,15 +3,17 @@
 pub(super) mod new;
 
 use askama::Template;
+use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use kitbag_access::User;
-use kitbag_access::values::knowledge::{Chosen, Counts, Feed, Listing, State, StateName, Summary};
+use kitbag_access::values::knowledge::{Chosen, Counts, Feed, Listing, State, StateName, Summary, Version};
 use serde::Deserialize;
-use url::form_urlencoded::Serializer;
 
+use super::form::Form;
 use super::frame::{self, Frame, Section};
+use super::holders::{self, Kept};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -26,6 +28,9 @@ const MAX_SHOWN_BYTES: usize = 64 << 10;
 /// Query string of the list.
 #[derive(Default, Deserialize)]
 pub(super) struct Filter {
+    /// Collection, by id; empty for the user's own documents.
+    #[serde(default)]
+    collection: String,
     #[serde(default)]
     source: String,
     #[serde(default)]
@@ -44,13 +49,19 @@ enum Done {
     Updated,
     Unchanged,
     Deleted,
+    Moved,
+    Restored,
 }
 
 #[derive(Template)]
 #[template(path = "ui/templates/documents.html")]
 struct DocumentsPage<'a> {
     frame: Option<Frame>,
+    tab: &'static str,
     filter: &'a Filter,
+    collections: Vec<Kept>,
+    /// Whether the user may add documents.
+    is_curated: bool,
     feeds: Vec<Feed>,
     counts: Counts,
     usage: String,
@@ -67,7 +78,25 @@ struct DocumentPage {
     shown: String,
     /// Size of the part of the text that is not shown.
     more: Option<String>,
+    /// Whether the user may change the document.
+    is_curated: bool,
+    versions: Vec<Version>,
+    /// Collections to which the user may move the document.
+    targets: Vec<Kept>,
     done: Option<Done>,
+    /// Reason why the submitted form had no effect.
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "ui/templates/document_version.html")]
+struct VersionPage {
+    frame: Option<Frame>,
+    id: String,
+    version: Version,
+    shown: String,
+    is_cut: bool,
+    is_curated: bool,
 }
 
 /// Query string of a document's page.
@@ -82,7 +111,9 @@ impl Done {
             Self::Added => "The document is in your knowledge base. Search finds it once it is ready.",
             Self::Updated => "The document was there already, and is updated.",
             Self::Unchanged => "The document was there already, with the same content.",
-            Self::Deleted => "The document is gone.",
+            Self::Deleted => "The document is in the bin.",
+            Self::Moved => "The document has moved.",
+            Self::Restored => "The earlier text is its text again; search finds it soon.",
         }
     }
 }
@@ -93,22 +124,19 @@ pub(super) async fn list(
     frame: Frame,
     Query(filter): Query<Filter>,
 ) -> Result<Response, WebError> {
-    let documents = user.documents().of(None)?;
+    let documents = user.documents().of(holders::named(&filter.collection))?;
     let page = documents.list(&filter.listing()).await?;
     let (stored, quota) = documents.usage().await?;
     let next = page.documents.last().filter(|_| page.has_more).map(|(cursor, _)| filter.after(*cursor));
     let page = DocumentsPage {
         frame: Some(frame.at(Section::Documents)),
+        tab: "Documents",
         filter: &filter,
+        collections: holders::readable(&user),
+        is_curated: documents.is_curated(),
         feeds: documents.feeds(0, MAX_FEEDS).await?,
         counts: documents.counts().await?,
-        usage: format!(
-            "{} of {} documents, {} of {}",
-            text::number(stored.documents),
-            text::number(quota.documents),
-            text::size(stored.bytes),
-            text::size(quota.bytes)
-        ),
+        usage: text::usage(stored, quota),
         total: page.total,
         documents: page.documents.into_iter().map(|(_, document)| document).collect(),
         next,
@@ -123,25 +151,95 @@ pub(super) async fn show(
     Path(id): Path<String>,
     Query(After { done }): Query<After>,
 ) -> Result<Response, WebError> {
-    let document = user.documents().document(&id).await?;
-    let length = document.text.len();
-    let mut shown = document.text;
+    page(&user, frame, &id, done, None).await
+}
+
+/// `POST /ui/documents/{id}/delete`: into the bin.
+pub(super) async fn delete(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
+    let around = user.documents().around(&id).await?;
+    around.delete(Chosen::Ids(vec![id])).await?;
+    let collection = around.collection_id().unwrap_or_default();
+    let path = holders::path("/ui/documents", &[("collection", collection), ("done", "deleted")]);
+    Ok(Redirect::to(&path).into_response())
+}
+
+/// `POST /ui/documents/{id}/move`: the field `to`, a collection; empty for the user's own documents.
+pub(super) async fn relocate(
+    By(user): By<User>,
+    frame: Frame,
+    Path(id): Path<String>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let form = Form::read(body).await?;
+    let documents = user.documents();
+    let to = documents.of(holders::named(form.get("to")))?;
+    let moved = documents.around(&id).await?.move_to(&to, Chosen::Ids(vec![id.clone()])).await?;
+    if moved.conflicts.is_empty() {
+        return Ok(Redirect::to(&format!("/ui/documents/{id}?done=moved")).into_response());
+    }
+    let problem = "It has not moved: the same document is there already. Delete one of them.";
+    page(&user, frame, &id, None, Some(problem.to_owned())).await
+}
+
+/// `GET /ui/documents/{id}/versions/{number}`
+pub(super) async fn version(
+    By(user): By<User>,
+    frame: Frame,
+    Path((id, number)): Path<(String, u32)>,
+) -> Result<Response, WebError> {
+    let documents = user.documents();
+    let part = 0..u32::try_from(MAX_SHOWN_BYTES).unwrap_or(u32::MAX);
+    let (version, mut shown) = documents.version(&id, number, part).await?;
     shown.truncate(shown.floor_char_boundary(MAX_SHOWN_BYTES));
-    let more = (shown.len() < length).then(|| text::size((length - shown.len()) as u64));
-    let page = DocumentPage {
+    let page = VersionPage {
         frame: Some(frame.at(Section::Documents)),
-        document: document.summary,
+        is_curated: documents.around(&id).await?.is_curated(),
+        id,
+        is_cut: (shown.chars().count() as u64) < version.characters,
+        version,
         shown,
-        more,
-        done,
     };
     Ok(frame::page(StatusCode::OK, &page))
 }
 
-/// `POST /ui/documents/{id}/delete`
-pub(super) async fn delete(By(user): By<User>, Path(id): Path<String>) -> Result<Response, WebError> {
-    user.documents().around(&id).await?.delete(Chosen::Ids(vec![id])).await?;
-    Ok(Redirect::to("/ui/documents?done=deleted").into_response())
+/// `POST /ui/documents/{id}/versions/{number}/restore`
+pub(super) async fn restore_version(
+    By(user): By<User>,
+    Path((id, number)): Path<(String, u32)>,
+) -> Result<Response, WebError> {
+    user.documents().around(&id).await?.restore_version(&id, number).await?;
+    Ok(Redirect::to(&format!("/ui/documents/{id}?done=restored")).into_response())
+}
+
+async fn page(
+    user: &User,
+    frame: Frame,
+    id: &str,
+    done: Option<Done>,
+    problem: Option<String>,
+) -> Result<Response, WebError> {
+    let documents = user.documents();
+    let document = documents.document(id).await?;
+    let here = document.summary.holder.collection_id().unwrap_or_default().to_owned();
+    let mut targets = holders::kept(user);
+    targets.retain(|target| target.id != here);
+    let length = document.text.len();
+    let mut shown = document.text;
+    shown.truncate(shown.floor_char_boundary(MAX_SHOWN_BYTES));
+    let more = (shown.len() < length).then(|| text::size((length - shown.len()) as u64));
+    let status = if problem.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
+    let page = DocumentPage {
+        frame: Some(frame.at(Section::Documents)),
+        is_curated: documents.of(document.summary.holder.collection_id())?.is_curated(),
+        versions: documents.versions(id).await?,
+        document: document.summary,
+        shown,
+        more,
+        targets,
+        done,
+        problem,
+    };
+    Ok(frame::page(status, &page))
 }
 
 impl Filter {
@@ -164,11 +262,13 @@ impl Filter {
 
     /// Path of the page that follows the document with this cursor.
     fn after(&self, cursor: i64) -> String {
-        let Self { source, feed, state, .. } = self;
+        let Self { collection, source, feed, state, .. } = self;
         let cursor = cursor.to_string();
-        let parameters = [("source", source), ("feed", feed), ("state", state), ("after", &cursor)];
-        let given = parameters.into_iter().filter(|(_, value)| !value.is_empty());
-        format!("/ui/documents?{}", Serializer::new(String::new()).extend_pairs(given).finish())
+        let after = ("after", cursor.as_str());
+        holders::path(
+            "/ui/documents",
+            &[("collection", collection), ("source", source), ("feed", feed), ("state", state), after],
+        )
     }
 
     fn is_empty(&self) -> bool {

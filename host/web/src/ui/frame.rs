@@ -41,6 +41,10 @@ pub(super) enum Section {
 pub(super) const OPERATE_PAGES: &[(&str, &str)] =
     &[("/ui/operate/overview", "Overview"), ("/ui/operate", "Uploads"), ("/ui/operate/audit", "Audit log")];
 
+/// Pages about documents: path and label.
+pub(super) const DOCUMENT_PAGES: &[(&str, &str)] =
+    &[("/ui/documents", "Documents"), ("/ui/collections", "Collections"), ("/ui/bin", "Bin")];
+
 /// A link in the navigation.
 pub(super) struct NavigationLink {
     pub(super) path: &'static str,

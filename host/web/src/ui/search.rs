@@ -1,4 +1,4 @@
-//! Search in the user's documents.
+//! Search in the documents that the user may read.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use axum::response::Response;
 use kitbag_access::User;
 use kitbag_access::values::knowledge::{self, Coverage, Hit, Mode, Summary};
 use serde::Deserialize;
-use url::form_urlencoded::Serializer;
 
 use super::frame::{self, Frame, Section};
+use super::holders::{self, Kept};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -24,6 +24,9 @@ const PAGE: u32 = 10;
 pub(super) struct Asked {
     #[serde(default)]
     q: String,
+    /// `mine`, or a collection, by id; empty for all.
+    #[serde(default, rename = "in")]
+    within: String,
     #[serde(default)]
     source: String,
     #[serde(default)]
@@ -37,6 +40,7 @@ pub(super) struct Asked {
 struct SearchPage<'a> {
     frame: Option<Frame>,
     asked: &'a Asked,
+    collections: Vec<Kept>,
     /// `None` without a query.
     results: Option<Vec<Shown>>,
     is_by_words_alone: bool,
@@ -60,7 +64,7 @@ struct Part {
     is_found: bool,
 }
 
-/// `GET /ui/search?q=…&source=…&author=…&offset=…`
+/// `GET /ui/search?q=…&in=…&source=…&author=…&offset=…`
 pub(super) async fn show(
     By(user): By<User>,
     frame: Frame,
@@ -69,6 +73,7 @@ pub(super) async fn show(
     let mut page = SearchPage {
         frame: Some(frame.at(Section::Search)),
         asked: &asked,
+        collections: holders::readable(&user),
         results: None,
         is_by_words_alone: false,
         coverage: None,
@@ -80,7 +85,8 @@ pub(super) async fn show(
     if asked.q.trim().is_empty() {
         return Ok(frame::page(StatusCode::OK, &page));
     }
-    match user.documents().search(&asked.query()).await {
+    let within = holders::named(&asked.within).map(|name| [name.to_owned()]);
+    match user.within(within).documents().search(&asked.query()).await {
         Ok(found) => {
             page.next = found.has_more.then(|| asked.at(asked.offset.saturating_add(PAGE)));
             page.is_by_words_alone = found.mode == Mode::FullText;
@@ -112,11 +118,13 @@ impl Asked {
 
     /// Path of the page that begins at this result.
     fn at(&self, offset: u32) -> String {
-        let Self { q, source, author, .. } = self;
+        let Self { q, within, source, author, .. } = self;
         let offset = offset.to_string();
-        let parameters = [("q", q), ("source", source), ("author", author), ("offset", &offset)];
-        let given = parameters.into_iter().filter(|(_, value)| !value.is_empty());
-        format!("/ui/search?{}", Serializer::new(String::new()).extend_pairs(given).finish())
+        let offset = ("offset", offset.as_str());
+        holders::path(
+            "/ui/search",
+            &[("q", q), ("in", within), ("source", source), ("author", author), offset],
+        )
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use jiff::Timestamp;
+use kitbag_access::values::knowledge::{Quota, Usage};
 use kitbag_access::values::toolkits::Provenance;
 use kitbag_base::visible;
 
@@ -66,6 +67,17 @@ pub(super) fn clock(time: &str) -> String {
 /// Formats a time in milliseconds since 1970 as a day.
 pub(super) fn day_of(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).map_or_else(|_| String::new(), |time| day(&time.to_string()))
+}
+
+/// Formats what the documents of a holder take, and may take.
+pub(super) fn usage(usage: Usage, quota: Quota) -> String {
+    format!(
+        "{} of {} documents, {} of {}",
+        number(usage.documents),
+        number(quota.documents),
+        size(usage.bytes),
+        size(quota.bytes)
+    )
 }
 
 /// Formats a number with grouped digits: `12,345`.

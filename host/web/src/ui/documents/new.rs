@@ -2,17 +2,20 @@
 
 use askama::Template;
 use axum::body::Body;
+use axum::extract::Query;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use kitbag_access::User;
 use kitbag_access::values::knowledge::{Change, Ingested, KnowledgeError, NewDocument};
 use kitbag_manifest::{Problem, Problems};
+use serde::Deserialize;
 
 use super::{Frame, Section, frame, text};
 use crate::authenticate::By;
 use crate::documents::{declared_length, named};
 use crate::error::WebError;
 use crate::ui::form::Form;
+use crate::ui::holders::{self, Kept};
 use crate::ui::multipart;
 
 /// Submitted values of the form.
@@ -25,6 +28,15 @@ struct Typed {
     text: String,
     /// The title in the upload form.
     file_title: String,
+    /// Collection, by id; empty for the user's own documents.
+    collection: String,
+}
+
+/// Query string of the page.
+#[derive(Default, Deserialize)]
+pub(in crate::ui) struct Asked {
+    #[serde(default)]
+    collection: String,
 }
 
 #[derive(Template)]
@@ -32,22 +44,26 @@ struct Typed {
 struct NewPage {
     frame: Option<Frame>,
     typed: Typed,
+    /// Collections to which the user may add.
+    kept: Vec<Kept>,
     problems: Vec<Problem>,
     /// Error that belongs to no field of the form.
     problem: Option<String>,
 }
 
 /// `GET /ui/documents/new`
-pub(in crate::ui) async fn show(_: By<User>, frame: Frame) -> Response {
-    page(frame, Typed::default(), StatusCode::OK, Vec::new(), None)
+pub(in crate::ui) async fn show(By(user): By<User>, frame: Frame, Query(asked): Query<Asked>) -> Response {
+    let typed = Typed { collection: asked.collection, ..Typed::default() };
+    page(&user, frame, typed, StatusCode::OK, Vec::new(), None)
 }
 
 /// `POST /ui/documents/new`: a text, or the URL of a file that the server fetches.
 pub(in crate::ui) async fn add(By(user): By<User>, frame: Frame, body: Body) -> Result<Response, WebError> {
     let typed = Typed::of(&Form::read(body).await?);
-    let added = user.documents().of(None)?.ingest(vec![typed.document()]).await;
+    let holder = user.documents().of(holders::named(&typed.collection))?;
+    let added = holder.ingest(vec![typed.document()]).await;
     let added = added.map(|ingested| ingested.into_iter().next());
-    Ok(answer(frame, typed, added))
+    Ok(answer(&user, frame, typed, added))
 }
 
 /// `POST /ui/documents/file`: a form with a file, whose content is stored while it arrives.
@@ -59,22 +75,28 @@ pub(in crate::ui) async fn add_file(
 ) -> Result<Response, WebError> {
     let length = declared_length(&headers);
     let upload = multipart::read(&headers, body).await?;
-    let typed = Typed { file_title: upload.form.get("title").to_owned(), ..Typed::default() };
+    let field = |name| upload.form.get(name).to_owned();
+    let typed = Typed { file_title: field("title"), collection: field("collection"), ..Typed::default() };
     let Some(file) = upload.file else {
         let mut problems = Problems::default();
         problems.add("file", "choose one");
-        return Ok(page(frame, typed, StatusCode::UNPROCESSABLE_ENTITY, problems.0, None));
+        return Ok(page(&user, frame, typed, StatusCode::UNPROCESSABLE_ENTITY, problems.0, None));
     };
     let is_titled = !typed.file_title.trim().is_empty();
     let titled = NewDocument { title: typed.file_title.clone(), ..NewDocument::default() };
     let titled = if is_titled { titled } else { named(&file.name) };
     let document = NewDocument { mime_type: file.media_type, ..titled };
-    let added =
-        user.documents().of(None)?.ingest_file(document, Some(&file.name), file.content, length).await;
-    Ok(answer(frame, typed, added.map(Some)))
+    let holder = user.documents().of(holders::named(&typed.collection))?;
+    let added = holder.ingest_file(document, Some(&file.name), file.content, length).await;
+    Ok(answer(&user, frame, typed, added.map(Some)))
 }
 
-fn answer(frame: Frame, typed: Typed, added: Result<Option<Ingested>, KnowledgeError>) -> Response {
+fn answer(
+    user: &User,
+    frame: Frame,
+    typed: Typed,
+    added: Result<Option<Ingested>, KnowledgeError>,
+) -> Response {
     match added {
         Ok(Some(Ingested { id, change })) => {
             let done = match change {
@@ -88,23 +110,26 @@ fn answer(frame: Frame, typed: Typed, added: Result<Option<Ingested>, KnowledgeE
         Err(KnowledgeError::Invalid(problems)) => {
             let problems =
                 problems.0.into_iter().map(|problem| typed.in_words_of_the_form(problem)).collect();
-            page(frame, typed, StatusCode::UNPROCESSABLE_ENTITY, problems, None)
+            page(user, frame, typed, StatusCode::UNPROCESSABLE_ENTITY, problems, None)
         }
         Err(error) => {
             let (status, detail, _) = WebError::from(error).into_parts();
-            page(frame, typed, status, Vec::new(), Some(detail))
+            page(user, frame, typed, status, Vec::new(), Some(detail))
         }
     }
 }
 
 fn page(
+    user: &User,
     frame: Frame,
     typed: Typed,
     status: StatusCode,
     problems: Vec<Problem>,
     problem: Option<String>,
 ) -> Response {
-    frame::page(status, &NewPage { frame: Some(frame.at(Section::Documents)), typed, problems, problem })
+    let frame = Some(frame.at(Section::Documents));
+    let kept = holders::kept(user);
+    frame::page(status, &NewPage { frame, typed, kept, problems, problem })
 }
 
 impl NewPage {
@@ -131,6 +156,7 @@ impl Typed {
             file_url: field("fileUrl"),
             text: field("text"),
             file_title: String::new(),
+            collection: field("collection"),
         }
     }
 
