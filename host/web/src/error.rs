@@ -285,7 +285,7 @@ impl From<VaultError> for WebError {
     fn from(error: VaultError) -> Self {
         match error {
             VaultError::Refused(reason) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
-            VaultError::ToolkitChanged | VaultError::LinkSpent => {
+            VaultError::ToolkitChanged | VaultError::LinkSpent | VaultError::NothingRotated { .. } => {
                 Self::new(StatusCode::CONFLICT, error.to_string())
             }
             VaultError::Storage(cause) => {
