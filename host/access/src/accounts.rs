@@ -66,9 +66,10 @@ impl VisibleToolkit {
         let missing =
             secrets.into_iter().filter(|it| is_needed(&it.name) && !it.has_value()).map(|it| it.name);
         let mut account = vault.stored_account(self.user.id(), id).await?;
-        if let Some(other) = account.as_mut().filter(|account| account.grants != grants) {
-            let reason = "the toolkit signs in in another way than when it was connected".to_owned();
-            other.state = AccountState::Ended { reason };
+        if let Some(account) = &mut account
+            && let Some(reason) = account.misfit(&grants)
+        {
+            account.state = AccountState::Ended { reason: reason.to_owned() };
         }
         let (connected, ended, granted) = match account.as_ref().map(|account| &account.state) {
             Some(AccountState::Connected(tokens)) => {

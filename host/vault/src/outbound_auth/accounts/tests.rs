@@ -576,17 +576,22 @@ async fn calls_under_way_lose_an_account_that_ends() {
 async fn an_account_is_good_for_the_declaration_that_its_user_agreed_to() {
     let mut world = World::new().await;
     world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
-    for change in [
-        (|grant| grant.scope = None) as fn(&mut OAuth2AuthorizationCode),
-        |grant| grant.api_host = "evil.example".to_owned(),
-        |grant| grant.token_url.push('2'),
-        |grant| grant.client_id_secret = "CLIENT_SECRET".to_owned(),
+    let another_way = "the toolkit signs in in another way than when it was connected";
+    for (change, expected) in [
+        (
+            (|grant| grant.scope = None) as fn(&mut OAuth2AuthorizationCode),
+            "the toolkit asks for other scopes than when it was connected",
+        ),
+        (|grant| grant.api_host = "evil.example".to_owned(), another_way),
+        (|grant| grant.token_url.push('2'), another_way),
+        (|grant| grant.client_id_secret = "CLIENT_SECRET".to_owned(), another_way),
     ] {
         let before = world.definition.clone();
         let Auths(auths) = &mut world.definition.auth;
         let Auth::AuthorizationCode(grant) = &mut auths[0] else { panic!("an account") };
         change(grant);
-        assert!(matches!(world.token().await, Err(SignInError::NoAccount { .. })));
+        let Err(SignInError::AccountEnded { reason, .. }) = world.token().await else { panic!("{expected}") };
+        assert_eq!(reason, expected);
         world.definition = before;
     }
     assert_eq!(world.token().await.expect("a token"), "access-1");
@@ -629,6 +634,36 @@ async fn no_token_is_in_the_database_or_in_what_is_printed() {
     let world = World::new().await;
     world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
     let account = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
+#[tokio::test]
+async fn an_account_is_revoked_with_the_client_and_at_the_endpoints_that_it_was_connected_with() {
+    let mut world = World::new().await;
+    world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
+    let account = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
+    let mut is_revocable = |change: fn(&mut OAuth2AuthorizationCode)| {
+        let before = world.definition.clone();
+        let Auths(auths) = &mut world.definition.auth;
+        let Auth::AuthorizationCode(grant) = &mut auths[0] else { panic!("an account") };
+        change(grant);
+        let is_revocable = account.is_revocable_by(&crate::outbound_auth::account_grants(&world.definition));
+        world.definition = before;
+        is_revocable
+    };
+
+    assert!(is_revocable(|_| {}));
+    assert!(is_revocable(|grant| grant.scope = None) && is_revocable(|grant| grant.api_host.push('2')));
+    for change in [
+        (|grant| grant.revocation_url = None) as fn(&mut OAuth2AuthorizationCode),
+        |grant| grant.revocation_url = Some("https://evil.example/revoke".to_owned()),
+        |grant| grant.token_url.push('2'),
+        |grant| grant.client_id_secret.push('2'),
+        |grant| grant.client_secret_secret = None,
+    ] {
+        assert!(!is_revocable(change));
+    }
+    let ended = Account { state: AccountState::Ended { reason: String::new() }, ..account };
+    assert!(!ended.is_revocable_by(&crate::outbound_auth::account_grants(&world.definition)));
+}
+
     let sign_in = world.sign_in().await.attachment(|| true).await.expect("a token");
     let shown = format!("{account:?} {sign_in:?}");
     assert!(!shown.contains("access-1") && !shown.contains("refresh-1"), "{shown}");
