@@ -156,6 +156,17 @@ impl World {
         self.sign_in().await.attachment(|| true).await.map(|it| exposed(&it).to_owned())
     }
 
+    /// Waits until the provider has received this many revocations. Returns their forms.
+    async fn revocations(&self, count: usize) -> Vec<Vec<(String, String)>> {
+        for _ in 0..500 {
+            if self.forms("/revoke").len() >= count {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        self.forms("/revoke")
+    }
+
     /// Returns the forms that the provider has received at a path.
     fn forms(&self, path: &str) -> Vec<Vec<(String, String)>> {
         let received = self.server.received().into_iter().filter(|(head, _)| head.uri.path() == path);
@@ -619,21 +630,10 @@ async fn tokens_are_revoked_with_the_refresh_token_and_the_clients_own_credentia
 
     world.accounts.revoke_later(vec![Revocation::of(principal("ana"), account, &secrets)]);
 
-    for _ in 0..500 {
-        if !world.forms("/revoke").is_empty() {
-            break;
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    let form = world.forms("/revoke").remove(0);
+    let form = world.revocations(1).await.remove(0);
     assert_eq!((field(&form, "token"), field(&form, "token_type_hint")), ("refresh-1", "refresh_token"));
 }
 
-#[tokio::test]
-async fn no_token_is_in_the_database_or_in_what_is_printed() {
-    let world = World::new().await;
-    world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
-    let account = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
 #[tokio::test]
 async fn an_account_is_revoked_with_the_client_and_at_the_endpoints_that_it_was_connected_with() {
     let mut world = World::new().await;
@@ -664,6 +664,11 @@ async fn an_account_is_revoked_with_the_client_and_at_the_endpoints_that_it_was_
     assert!(!ended.is_revocable_by(&crate::outbound_auth::account_grants(&world.definition)));
 }
 
+#[tokio::test]
+async fn no_token_is_in_the_database_or_in_what_is_printed() {
+    let world = World::new().await;
+    world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
+    let account = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
     let sign_in = world.sign_in().await.attachment(|| true).await.expect("a token");
     let shown = format!("{account:?} {sign_in:?}");
     assert!(!shown.contains("access-1") && !shown.contains("refresh-1"), "{shown}");
