@@ -226,6 +226,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let options = Options { hints: hints.clone(), ..Options::with_workers(workers) };
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
+        objects_disk: None,
         database: database.clone(),
         toolkits,
         dispatch: dispatch.expect("there are threads"),
