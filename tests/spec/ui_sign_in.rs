@@ -300,6 +300,21 @@ async fn a_session_ends_when_the_provider_refuses_to_renew_it_and_not_while_it_i
 }
 
 #[tokio::test]
+async fn a_provider_that_is_down_is_told_as_such_and_the_next_sign_in_succeeds() {
+    let provider = ScriptedProvider::start().await;
+    let kitbag = provider.kitbag_with(|_| {}).await;
+    let (ana, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
+    provider.set_refresh(Refresh::Down);
+
+    let answer = ana.get(&format!("{CALLBACK}?{}", provider.response("ana", &state))).await;
+
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+    assert!(answer.assert_status(503).text().contains("the identity provider cannot be used"));
+    provider.set_refresh(Refresh::For("ana"));
+    provider.sign_in(&kitbag, "ana").await;
+}
+
+#[tokio::test]
 async fn without_a_refresh_token_a_session_ends_with_its_access_token() {
     let provider = ScriptedProvider::start().await;
     let kitbag = provider.kitbag_with(|_| {}).await;

@@ -241,8 +241,8 @@ impl ProviderSignIn {
         let client = self.client(server).await?;
         let verifier = &pending.verifier;
         let code = Code { client: &client, redirect_uri: &self.redirect_uri, verifier, value: code };
-        let tokens = redeem(&self.http, server, &code).await.map_err(|cause| {
-            warn!(%cause, "a sign-in was not completed");
+        let tokens = redeem(&self.http, server, &code).await?.map_err(|refusal| {
+            warn!(cause = %refusal.of_sign_in(server), "a sign-in was not completed");
             ProviderError::Refused(NO_SUCCESS.to_owned())
         })?;
         let (caller, expires) = self.identity.verify_issued(&tokens.access_token).await.map_err(|cause| {

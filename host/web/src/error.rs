@@ -220,6 +220,7 @@ pub(super) fn status_of(cause: &ConnectError) -> StatusCode {
         ConnectError::Changed | ConnectError::Failed(SignInError::MissingCredentials { .. }) => {
             StatusCode::CONFLICT
         }
+        ConnectError::Failed(cause) if cause.is_passing() => StatusCode::SERVICE_UNAVAILABLE,
         ConnectError::Failed(_) => StatusCode::BAD_GATEWAY,
         ConnectError::Storage(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
