@@ -122,6 +122,44 @@ async fn an_account_is_connected_used_renewed_and_ended() {
 }
 
 #[tokio::test]
+async fn connecting_again_revokes_the_tokens_of_before_and_leaves_the_new_ones_whole() {
+    let (kitbag, mut provider) = start(2).await;
+    let (ana, visitor) = (kitbag.as_user("ana"), Visitor::sign_in(&kitbag, "ana").await);
+    // One browser, whose session at the provider has one grant for the client.
+    let mut browser = Browser::default();
+    let connect = async |browser: &mut Browser| {
+        let back = browser.sign_in_until(leave(&visitor).await.as_str(), "ana-there", CALLBACK).await;
+        come_back(&visitor, &back).await.assert_status(303);
+    };
+    connect(&mut browser).await;
+
+    connect(&mut browser).await;
+
+    provider.says("revoked").await;
+    assert_eq!(subject(&ana.ask_api().await), "ana-there");
+    sleep(Duration::from_millis(2_100)).await;
+    assert_eq!(subject(&ana.ask_api().await), "ana-there", "the new refresh token is good");
+    provider.says("token refresh_token 200").await;
+}
+
+#[tokio::test]
+async fn a_provider_that_is_down_is_told_as_such_and_retryable() {
+    let (kitbag, mut provider) = start(1).await;
+    let (ana, visitor) = (kitbag.as_user("ana"), Visitor::sign_in(&kitbag, "ana").await);
+    connect(&visitor, "ana-there").await;
+    let again = agree(&leave(&Visitor::sign_in(&kitbag, "ben").await).await, "ben-there").await;
+    provider.says("token authorization_code 200").await;
+    sleep(Duration::from_millis(1_100)).await;
+
+    drop(provider);
+
+    ana.ask_api().await.assert_retryable("The token endpoint 127.0.0.1 cannot be reached. Try again later.");
+    let ben = Visitor::sign_in(&kitbag, "ben").await;
+    let page = come_back(&ben, &again).await.assert_status(503);
+    assert!(page.text().contains("Begin again below in a while."), "{}", page.text());
+}
+
+#[tokio::test]
 async fn a_call_without_an_account_leads_clients_that_open_links_to_the_page() {
     let (kitbag, _provider) = start(600).await;
     for revision in [Revision::Current, Revision::Older] {

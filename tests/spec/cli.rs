@@ -36,7 +36,7 @@ async fn a_toolkit_is_deployed_listed_shown_rolled_back_and_removed() {
     let forth = toolkit(data, &["rollback", "greeter", "--to", "2.0.0"]).await.succeeded();
     assert!(forth.contains("greeter 2.0.0 is live"), "{forth}");
 
-    toolkit(data, &["remove", "greeter"]).await.succeeded();
+    toolkit(data, &["remove", "greeter", "--yes"]).await.succeeded();
     let listed = toolkit(data, &["list"]).await.succeeded();
     assert!(listed.contains("No toolkit is deployed"), "{listed}");
     toolkit(data, &["show", "greeter"]).await.assert_failed("there is no toolkit");

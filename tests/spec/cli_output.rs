@@ -73,7 +73,7 @@ async fn commands_that_change_something_report_it_as_json() {
     let id = ingested[0]["id"].as_str().expect("an id");
     assert_eq!(script(&["documents", "delete", id]).await, json!({ "id": id }));
     assert_eq!(script(&["toolkit", "release", "hints"]).await, json!({ "id": "hints" }));
-    assert_eq!(script(&["toolkit", "remove", "hints"]).await, json!({ "id": "hints" }));
+    assert_eq!(script(&["toolkit", "remove", "hints", "--yes"]).await, json!({ "id": "hints" }));
     let token = script(&["token", "--lifetime", "1m"]).await;
     assert_eq!((&token["user"], &token["lifetimeSeconds"]), (&json!("local"), &json!(60)));
     assert!(script(&["sign-in-code"]).await["code"].is_string());

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::capture::capturing;
 use crate::fetch::probe;
-use crate::harness::{Files, ask_raw, guests};
+use crate::harness::{Files, Http, Kitbag, ask_raw, guests};
+use crate::metrics::free_address;
 
 const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
     ingest(documents: $documents) { documents { id } }
@@ -46,6 +47,36 @@ async fn nothing_that_takes_room_is_stored_and_everything_else_goes_on() {
     operator.delete("/toolkits/hints").await.assert_status(204);
     let said = kitbag.log().text().matches("the disk is nearly full").count();
     assert_eq!(said, 1, "the log says it once");
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_shows_where_operators_look() {
+    let objects = tempfile::tempdir().expect("a scratch directory");
+    let metrics_address = free_address();
+    let kitbag = Kitbag::start_with(|settings| {
+        let folder = format!("folder:{}", objects.path().join("objects").display());
+        settings.objects = folder.parse().expect("a folder");
+        settings.metrics_listen = metrics_address.to_string().parse().expect("an address");
+    })
+    .await;
+    let metrics = Http::new(format!("http://{metrics_address}").parse().expect("a URL"));
+    let shown = async |kitbag: &Kitbag| {
+        let readiness = kitbag.anonymous().get("/readyz").await.assert_status(200).json();
+        let metrics = metrics.get("/metrics").await.assert_status(200).text().to_owned();
+        let is_full = |disk: &str| metrics.contains(&format!("\nkitbag_{disk}_room_bytes 0\n"));
+        assert!(metrics.contains("\nkitbag_objects_disk_room_bytes "), "{metrics}");
+        (readiness["full"].clone(), is_full("disk"), is_full("objects_disk"))
+    };
+    assert_eq!(shown(&kitbag).await, (Value::Null, false, false));
+
+    let kitbag = kitbag.stop().await.changed(|settings| {
+        settings.free_disk_space = "1000000TB".parse().expect("a size");
+    });
+    let kitbag = kitbag.start().await;
+
+    assert_eq!(shown(&kitbag).await, (json!(["data", "objects"]), true, true));
+    let log = kitbag.log().text();
+    assert!(log.contains(&objects.path().join("objects").display().to_string()), "{log}");
 }
 
 #[tokio::test]

@@ -83,8 +83,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "build" | "dev" | "update-openapi"] => &[&evil_file],
         [
             "toolkit",
-            "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out"
-            | "share" | "allow-in-code" | "clear-cache",
+            "show" | "logs" | "rollback" | "release" | "hide" | "show-again" | "sign-out" | "share"
+            | "allow-in-code" | "clear-cache",
         ]
         | ["key", "new" | "revoke"]
         | ["config", "get"]
@@ -97,7 +97,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
         ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],
-        ["toolkit", "agree" | "take-over" | "reset-publisher"] => &["evil", "--yes"],
+        ["toolkit", "agree" | "take-over" | "remove" | "reset-publisher"] => &["evil", "--yes"],
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Kitbag, User, Visitor, guests};
+use crate::harness::{Kitbag, Terminal, User, Visitor, guests};
 
 impl User {
     async fn new_key(&self, body: Value) -> String {
@@ -116,6 +116,48 @@ async fn a_key_for_a_toolkit_goes_with_it() {
 
     kitbag.with_token(&key).post_mcp("tools/list", None, json!({})).await.assert_status(401);
     kitbag.with_token(&other).post_mcp("tools/list", None, json!({})).await.assert_status(200);
+}
+
+#[tokio::test]
+async fn a_new_key_says_what_it_does_not_reach() {
+    let local = |settings: &mut kitbag::settings::Settings| {
+        settings.local_groups = "sal=sales".parse().expect("groups");
+    };
+    let kitbag = Kitbag::start_with(local).await;
+    kitbag.deploy(guests::TEXT).await;
+    kitbag.deploy(guests::HINTS).await;
+    let shared = json!({ "grants": [{ "group": "sales" }] });
+    kitbag.as_operator().post("/toolkits/text/audience", &shared).await.assert_status(200);
+    let sal = kitbag.as_user("sal");
+    let unreachable = async |user: &User, name: &str, toolkits: Value| {
+        let wanted = json!({ "name": name, "toolkits": toolkits });
+        user.post("/keys", &wanted).await.assert_status(201).json()["unreachable"].clone()
+    };
+    let named = json!(["hints", "knowledge", "nowhere", "text"]);
+    let by_group = json!({ "toolkit": "text", "reason": "group" });
+    let unknown = |toolkit: &str| json!({ "toolkit": toolkit, "reason": "unknown" });
+
+    assert_eq!(unreachable(&sal, "a", named.clone()).await, json!([unknown("nowhere"), by_group]));
+    assert_eq!(unreachable(&sal, "b", Value::Null).await, json!([by_group]));
+    let ben = kitbag.as_user("ben");
+    assert_eq!(unreachable(&ben, "a", named).await, json!([unknown("nowhere"), unknown("text")]));
+    assert_eq!(unreachable(&ben, "b", json!(["hints"])).await, json!([]));
+    assert_eq!(unreachable(&ben, "c", Value::Null).await, json!([]));
+    assert_eq!(sal.get("/keys").await.json()[0]["unreachable"], json!([by_group]));
+
+    let terminal = Terminal::at(kitbag.base_url().as_str());
+    terminal.login("sal").await;
+    let made = terminal.run(&["key", "new", "job", "--toolkits", "text,nowhere"]).await;
+    for words in ["reaches nothing", "`nowhere`", "`text`", "no groups"] {
+        assert!(made.stderr.contains(words), "{words}: {}", made.stderr);
+    }
+    assert!(made.succeeded().starts_with("kbk_"));
+    let made = terminal.run(&["key", "new", "other", "--toolkits", "hints"]).await;
+    assert!(!made.stderr.contains("warning"), "{}", made.stderr);
+    let page = Visitor::sign_in(&kitbag, "sal").await.get("/ui/account").await.assert_status(200);
+    assert!(page.text().contains("calls nowhere, text, and does not reach nowhere, text"), "{}", page.text());
+    let listed = terminal.run(&["key", "list"]).await.succeeded();
+    assert!(listed.contains("does not reach: nowhere, text"));
 }
 
 #[tokio::test]

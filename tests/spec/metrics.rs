@@ -27,7 +27,7 @@ async fn measured() -> (Kitbag, Http, SocketAddr) {
 }
 
 /// Returns a loopback address with a free port.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }
 
@@ -153,8 +153,13 @@ async fn the_dashboard_and_the_page_of_docs_name_metrics_that_there_are() {
     let (kitbag, metrics, _) = measured().await;
     kitbag.as_user("ana").fetch("http://unlisted.test/").await;
     let (certified, address) = (Certified::new(), free_address());
+    let objects = tempfile::tempdir().expect("a scratch directory");
     let secured = certified
-        .kitbag(|settings| settings.metrics_listen = address.to_string().parse().expect("an address"))
+        .kitbag(|settings| {
+            settings.metrics_listen = address.to_string().parse().expect("an address");
+            let folder = format!("folder:{}", objects.path().join("objects").display());
+            settings.objects = folder.parse().expect("a folder");
+        })
         .await;
     certified.client().get(secured.address(), "/healthz").await.expect("an answer");
     let of_secured = Http::new(format!("http://{address}").parse::<Url>().expect("a URL"));

@@ -259,6 +259,28 @@ async fn a_released_toolkit_is_the_next_ones_who_needs_to_own_it() {
 }
 
 #[tokio::test]
+async fn a_removal_asks_and_says_what_goes_with_it() {
+    let kitbag = server().await;
+    let ana = kitbag.as_user("ana");
+    for version in ["1.0.0", "2.0.0"] {
+        ana.deploy_version(version, Private).await.assert_status(201);
+    }
+    let terminal = Terminal::at(kitbag.base_url().as_str());
+    terminal.login("ana").await;
+
+    let asked = terminal.run(&["toolkit", "remove", "wat"]).await;
+    asked.assert_failed("--yes");
+    for words in ["2 versions", "secrets", "accounts", "records of calls", "keys", "Documents"] {
+        assert!(asked.stderr.contains(words), "{words}: {}", asked.stderr);
+    }
+    assert_eq!(ana.toolkit().await.0, "ana");
+    terminal.run(&["toolkit", "remove", "absent", "--yes"]).await.assert_failed("no toolkit");
+
+    terminal.run(&["toolkit", "remove", "wat", "--yes"]).await.succeeded();
+    ana.get("/toolkits/wat").await.assert_status(404);
+}
+
+#[tokio::test]
 async fn the_commands_ask_before_they_take_over_and_say_what_went() {
     let kitbag = server().await;
     kitbag.as_user("ana").deploy_version("1.0.0", Private).await.assert_status(201);

@@ -340,6 +340,39 @@ async fn a_version_that_was_signed_binds_also_when_it_becomes_live_again_and_sta
 }
 
 #[tokio::test]
+async fn the_source_of_a_version_is_that_of_its_latest_deploy_everywhere() {
+    let (server, ana, acme) = server_with_acme().await;
+    ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
+    let deploy = async |source: &str| {
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("signature", &acme.sign(&wat("1.0.0")))
+            .append_pair("source", source)
+            .finish();
+        let path = format!("/toolkits?{query}");
+        ana.send(Method::POST, &path, "application/wasm", wat("1.0.0")).await.assert_status(201);
+    };
+
+    for (reference, digit) in
+        [("oci://r.example/acme/wat:1.0.0", "a"), ("oci://other.example/wat:latest", "b")]
+    {
+        let digest = format!("sha256:{}", digit.repeat(64));
+        deploy(&format!("{reference}@{digest}")).await;
+
+        let version = ana.get("/toolkits/wat").await.json()["versions"][0].clone();
+        let source = json!({ "kind": "registry", "reference": reference, "digest": digest, "pulled": false });
+        assert_eq!((&version["source"], &version["signedBy"]["publisher"]), (&source, &json!("acme")));
+        let tracked = ana.get("/updates").await.json();
+        assert_eq!((&tracked[0]["reference"], &tracked[0]["digest"]), (&json!(reference), &json!(digest)));
+        let visitor = Visitor::sign_in(&server, "ana").await;
+        visitor.get("/ui/toolkits/wat/versions").await.assert_says(reference);
+    }
+
+    ana.deploy_signed(wat("1.0.0"), &acme).await.assert_status(201);
+    assert_eq!(ana.get("/toolkits/wat").await.json()["versions"][0]["source"], json!({ "kind": "upload" }));
+    assert_eq!(ana.get("/updates").await.json(), json!([]));
+}
+
+#[tokio::test]
 async fn a_signature_is_given_on_the_page_of_uploads_too() {
     let server = server().await;
     let ana = server.as_user("ana");

@@ -105,6 +105,60 @@ async fn a_code_is_good_once_and_in_the_browser_that_asked() {
 }
 
 #[tokio::test]
+async fn two_tabs_of_a_browser_sign_in_and_each_comes_back_to_its_page() {
+    let at = SignIn::external_with(registers).await;
+    let mut ana = Browser::default();
+    let place = |tab: &str| format!("{}/ui/?q={tab}", at.url());
+
+    let first = ana.sign_in_until(&place("first"), "ana", CALLBACK).await;
+    let second = ana.sign_in_until(&place("second"), "ana", CALLBACK).await;
+    for (callback, tab) in [(&first, "first"), (&second, "second")] {
+        let arrived = ana.open(callback).await.assert_status(303);
+        assert_eq!(arrived.header("location"), Some(format!("/ui/?q={tab}").as_str()));
+    }
+
+    let left = ana.cookies(&at.url().parse().expect("a URL"));
+    assert_eq!(left.matches("kitbag").count(), 1, "the session alone: {left}");
+    access_tokens_expire().await;
+    let page = ana.open(&place("later").parse().expect("a URL")).await;
+    assert!(page.assert_status(200).text().contains("<bdi>ana</bdi>"), "the session is still renewed");
+}
+
+#[tokio::test]
+async fn a_browser_has_a_bounded_number_of_pending_sign_ins() {
+    const MAX_BYTES: usize = 4 << 10;
+
+    let provider = ScriptedProvider::start().await;
+    let kitbag = provider.kitbag_with(|_| {}).await;
+    let place = |number: usize| -> Url {
+        let long = "x".repeat(if number.is_multiple_of(5) { 1000 } else { 0 });
+        format!("{}ui/signin?to=/ui/?q={number}{long}", kitbag.base_url()).parse().expect("a URL")
+    };
+    let mut ana = Browser::default();
+    let mut states = Vec::new();
+    for number in 1..=20 {
+        let sent = ana.open(&place(number)).await.assert_status(303);
+        let page: Url = sent.header("location").expect("a page").parse().expect("a URL");
+        states.push(page.query_pairs().find(|(name, _)| name == "state").expect("a state").1.into_owned());
+        let pending = ana.cookies(kitbag.base_url());
+        assert!(pending.len() < MAX_BYTES, "{number}: {} bytes", pending.len());
+        assert!(pending.contains(&states[number - 1]), "the newest is always there");
+    }
+
+    let arrive = async |ana: &mut Browser, state: &str| {
+        let query = provider.response("ana", state);
+        ana.open(&format!("{}{}?{query}", kitbag.base_url(), &CALLBACK[1..]).parse().expect("a URL")).await
+    };
+    assert_no_session(&arrive(&mut ana, &states[0]).await, 400);
+    // A state that is no name of a cookie.
+    for hostile in ["", "a b", "a=b; c=d", "\r\nSet-Cookie: a=b", &"x".repeat(5000)] {
+        assert_no_session(&arrive(&mut ana, hostile).await, 400);
+    }
+    let arrived = arrive(&mut ana, &states[18]).await.assert_status(303);
+    assert_eq!(arrived.header("location"), Some("/ui/?q=19"));
+}
+
+#[tokio::test]
 async fn a_response_that_was_not_asked_for_or_comes_from_elsewhere_redeems_nothing() {
     let provider = ScriptedProvider::start().await;
     let kitbag = provider.kitbag_with(|_| {}).await;
@@ -243,6 +297,21 @@ async fn a_session_ends_when_the_provider_refuses_to_renew_it_and_not_while_it_i
         let later = if refresh == Refresh::Down { 200 } else { 303 };
         ana.get("/ui/").await.assert_status(later);
     }
+}
+
+#[tokio::test]
+async fn a_provider_that_is_down_is_told_as_such_and_the_next_sign_in_succeeds() {
+    let provider = ScriptedProvider::start().await;
+    let kitbag = provider.kitbag_with(|_| {}).await;
+    let (ana, state) = Visitor::begin_sign_in(&kitbag, "/ui/").await;
+    provider.set_refresh(Refresh::Down);
+
+    let answer = ana.get(&format!("{CALLBACK}?{}", provider.response("ana", &state))).await;
+
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+    assert!(answer.assert_status(503).text().contains("the identity provider cannot be used"));
+    provider.set_refresh(Refresh::For("ana"));
+    provider.sign_in(&kitbag, "ana").await;
 }
 
 #[tokio::test]

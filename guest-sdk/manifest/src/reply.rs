@@ -112,6 +112,22 @@ impl Failure {
         Self::tool_error(format!("The answer of the token endpoint {host} cannot be used: {reason}."))
     }
 
+    /// Creates the failure for a token endpoint that is out of order, with the status of its response, or that
+    /// cannot be reached.
+    pub fn token_endpoint_down(host: &str, status: Option<u16>) -> Self {
+        let problem = status.map_or_else(
+            || "cannot be reached".to_owned(),
+            |status| format!("answered with HTTP status {status}"),
+        );
+        Self::tool_error(format!("The token endpoint {host} {problem}. Try again later.")).retryable(true)
+    }
+
+    /// Creates the failure for a sign-in that the server itself cannot complete at the moment.
+    pub fn sign_in_busy() -> Self {
+        Self::tool_error("The server cannot sign in for this tool at the moment. Try again in a moment.")
+            .retryable(true)
+    }
+
     /// Creates the failure for a credential of `auth` with an unusable value. `reason` completes the sentence
     /// "it …", such as `has a colon`.
     pub fn unusable_credential(toolkit: &str, name: &str, reason: &str) -> Self {

@@ -66,9 +66,10 @@ impl VisibleToolkit {
         let missing =
             secrets.into_iter().filter(|it| is_needed(&it.name) && !it.has_value()).map(|it| it.name);
         let mut account = vault.stored_account(self.user.id(), id).await?;
-        if let Some(other) = account.as_mut().filter(|account| account.grants != grants) {
-            let reason = "the toolkit signs in in another way than when it was connected".to_owned();
-            other.state = AccountState::Ended { reason };
+        if let Some(account) = &mut account
+            && let Some(reason) = account.misfit(&grants)
+        {
+            account.state = AccountState::Ended { reason: reason.to_owned() };
         }
         let (connected, ended, granted) = match account.as_ref().map(|account| &account.state) {
             Some(AccountState::Connected(tokens)) => {
@@ -92,8 +93,8 @@ impl VisibleToolkit {
         }))
     }
 
-    /// Starts to connect an account. Returns the provider's authorization URL for the user's browser, which
-    /// is redirected back to `redirect_uri`.
+    /// Starts to connect an account, and ends the one that is connected. Returns the provider's authorization
+    /// URL for the user's browser, which is redirected back to `redirect_uri`.
     pub async fn begin_connecting(&self, redirect_uri: &str) -> Result<Url, AccessError> {
         self.user.admit_own_act()?;
         self.user.stores().disk.room_for_a_little()?;
@@ -106,7 +107,20 @@ impl VisibleToolkit {
         let owner = self.owner();
         let departure =
             Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
-        Ok(self.user.stores().accounts.depart(&departure)?)
+        let url = self.user.stores().accounts.depart(&departure)?;
+        self.end_connected().await?;
+        Ok(url)
+    }
+
+    /// Ends the account that another one will replace, and revokes its tokens. Before the user goes to the
+    /// provider: afterwards, providers that take both for one grant would end the new tokens too.
+    async fn end_connected(&self) -> Result<(), AccessError> {
+        let id = &self.definition().id;
+        let account = self.user.stores().vault.stored_account(self.user.id(), id).await?;
+        if account.is_some_and(|account| matches!(account.state, AccountState::Connected(_))) {
+            self.user.stored_for(id).end_account().await?;
+        }
+        Ok(())
     }
 
     /// Connects the account with the provider's response. Runs to completion even if the browser disconnects.
@@ -188,10 +202,9 @@ impl Access {
     /// Returns what is needed to revoke an account's tokens at its provider; `None` if that is not possible.
     /// The credentials are sent only to the provider that the live version declares.
     pub(super) async fn revocation(&self, user: &str, toolkit: &str, account: Account) -> Option<Revocation> {
-        account.grants.first()?.revocation_url.as_ref()?;
         let registry = self.stores().toolkits.registry.load();
         let grants = registry.get(toolkit).map(|live| account_grants(&live.definition))?;
-        if grants != account.grants {
+        if !account.is_revocable_by(&grants) {
             return None;
         }
         // If a secret cannot be decrypted, the vault has logged it; the account is removed nevertheless.

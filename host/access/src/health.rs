@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use kitbag_base::disk::Disk;
 use tokio::join;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -27,6 +28,9 @@ pub struct Health {
     pub registry: bool,
     /// State of this process among the others; `None` if it is the only one.
     pub peers: Option<PeersHealth>,
+    /// Places without room to store anything, `data` and `objects`. Does not affect readiness: everything else
+    /// is served.
+    pub full: Vec<&'static str>,
 }
 
 /// State of this process relative to others that serve the same users.
@@ -67,7 +71,10 @@ impl Access {
             answers("registry", stores.toolkits.registry.check()),
             self.peers_health(),
         );
-        let health = Health { database, vault, registry, peers };
+        let disks = [("data", Some(&stores.disk)), ("objects", stores.objects_disk.as_ref())].into_iter();
+        let is_full = |disk: Option<&Disk>| disk.is_some_and(|disk| disk.has_reserve().is_err());
+        let full = disks.filter(|(_, disk)| is_full(*disk)).map(|(place, _)| place).collect();
+        let health = Health { database, vault, registry, peers, full };
         *last = Some((Instant::now(), health.clone()));
         health
     }

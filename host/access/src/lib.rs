@@ -155,7 +155,7 @@ pub use settings::Setting;
 pub use stored::StoredData;
 pub use stores::Stores;
 pub use toolkits::VisibleToolkit;
-pub use user::User;
+pub use user::{Unreachable, UnreachableReason, User};
 pub use versions::{Comparison, DeployedVersions};
 
 /// Limits of a user's acts on their own account, each of which writes an audit entry: per minute on average,

@@ -21,6 +21,13 @@ impl Access {
             Reading::count("toolkits", "Deployed toolkits", deployed),
             Reading::bytes("disk_room", "What may still be stored in the data directory", stores.disk.room()),
         ];
+        readings.extend(stores.objects_disk.as_ref().map(|disk| {
+            Reading::bytes(
+                "objects_disk_room",
+                "What may still be stored in the folder of components and captured files",
+                disk.room(),
+            )
+        }));
         readings.extend(of_pools(stores.database.pools()));
         match stores.knowledge.waiting_jobs().await {
             Ok(jobs) => {

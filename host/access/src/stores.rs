@@ -50,6 +50,8 @@ pub struct Stores {
     pub process: Process,
     /// The disk of the data directory.
     pub disk: Disk,
+    /// The disk of the folder with components and captured files, if it is another one.
+    pub objects_disk: Option<Disk>,
     /// Sends hints about changes to other processes.
     pub hints: Hints,
 }

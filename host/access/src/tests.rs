@@ -227,6 +227,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let process = Process::register(database, profile, path).await.expect("it is registered");
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     Stores {
+        objects_disk: None,
         database: database.clone(),
         toolkits,
         dispatch: dispatch.expect("there are threads"),

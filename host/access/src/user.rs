@@ -8,10 +8,30 @@ use kitbag_identity::{Caller, Groups, TokenProfile};
 use kitbag_net::traces::Arrival;
 use kitbag_toolkits::Live;
 use kitbag_toolkits::audience::Part;
+use serde::Serialize;
 
 use super::error::AccessError;
 use super::stores::Stores;
 use super::{Access, rules};
+
+/// A toolkit that a key of a program does not reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unreachable {
+    /// Id of the toolkit.
+    pub toolkit: String,
+    /// Why the key does not reach it.
+    pub reason: UnreachableReason,
+}
+
+/// Reason why a key does not reach a toolkit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnreachableReason {
+    /// The user sees no such toolkit.
+    Unknown,
+    /// The user sees it through a group, and keys have no groups.
+    Group,
+}
 
 /// A signed-in user, created only from a verified token.
 #[derive(Clone)]
@@ -79,6 +99,28 @@ impl User {
     /// Whether the user can see the toolkit.
     pub(super) fn sees(&self, toolkit: &Live) -> bool {
         self.part_of(toolkit) != Part::Nothing
+    }
+
+    /// Returns the toolkits that a key of the user does not reach at present, by id: of those that it is
+    /// limited to, or else of those that the user sees.
+    pub fn unreachable_with_key(&self, limited_to: Option<&BTreeSet<String>>) -> Vec<Unreachable> {
+        let registry = self.stores().toolkits.registry.load();
+        let own = self.stores().knowledge_tools.as_ref().map(|own| own.definition().id.as_str());
+        let is_seen = |id: &str, groups: &Groups| {
+            own == Some(id)
+                || registry.get(id).is_some_and(|it| rules::part_of(self.id(), groups, it) != Part::Nothing)
+        };
+        let groups = self.groups();
+        let mut ids: Vec<_> = match limited_to {
+            Some(ids) => ids.iter().cloned().collect(),
+            None => registry.all().map(|live| live.definition.id.clone()).collect(),
+        };
+        ids.retain(|id| !is_seen(id, &Groups::default()) && (limited_to.is_some() || is_seen(id, &groups)));
+        ids.sort();
+        let reason = |id: &str| {
+            if is_seen(id, &groups) { UnreachableReason::Group } else { UnreachableReason::Unknown }
+        };
+        ids.into_iter().map(|toolkit| Unreachable { reason: reason(&toolkit), toolkit }).collect()
     }
 
     /// Whether the user may deploy and manage toolkits.

@@ -190,14 +190,16 @@ impl Watched {
         let is_low = free < self.reserve;
         if self.is_low.swap(is_low, Ordering::Relaxed) != is_low {
             let reserve = self.reserve;
+            let folder = self.folder.display();
             if is_low {
                 warn!(
+                    %folder,
                     free,
                     reserve,
                     "the disk is nearly full: nothing is stored that takes room (setting free-disk-space)"
                 );
             } else {
-                info!(free, reserve, "there is room on the disk again");
+                info!(%folder, free, reserve, "there is room on the disk again");
             }
         }
         free

@@ -30,7 +30,7 @@ use kitbag_vault::Vault;
 use secrecy::SecretString;
 use thiserror::Error;
 use tracing::{error, info, warn};
-use url::Url;
+use url::{Url, form_urlencoded};
 
 use self::attempts::Attempts;
 use self::client::RegisteredClients;
@@ -49,6 +49,9 @@ use super::local::random_text;
 
 /// Timeout of one request to the provider.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Number of random bytes in a `state`, and its length in base64url.
+const STATE_BYTES: usize = 16;
+const STATE_CHARS: usize = (STATE_BYTES * 8).div_ceil(6);
 /// Encryption context of refresh tokens in the vault.
 const PURPOSE: &str = "refresh token of a browser's session";
 
@@ -85,12 +88,16 @@ pub struct ProviderSignIn {
 pub struct Departure {
     /// URL of the provider's authorization page.
     pub page: Url,
+    /// `state` of the request, which names the cookie: each tab of a browser has a sign-in of its own.
+    pub state: String,
     /// Value of the cookie that the callback requires.
     pub cookie: SecretString,
 }
 
 /// Result of a successful sign-in.
 pub struct Arrival {
+    /// User who has signed in.
+    pub user: String,
     /// Value of the session cookie.
     pub token: SecretString,
     /// Path to redirect to, from [`ProviderSignIn::begin`].
@@ -168,7 +175,7 @@ impl ProviderSignIn {
     pub async fn begin(&self, to: &str) -> Result<Departure, ProviderError> {
         let server = self.server().await?;
         let client = self.client(&server).await?;
-        let state = random_text::<16>();
+        let state = random_text::<STATE_BYTES>();
         let verifier = random_text::<32>();
         let request = AuthorizationRequest {
             client_id: &client.id,
@@ -177,11 +184,27 @@ impl ProviderSignIn {
             state: &state,
         };
         let page = request.page(&server);
-        Ok(Departure { page, cookie: Pending::new(state, verifier, to).seal(&self.vault) })
+        let cookie = Pending::new(state.clone(), verifier, to).seal(&self.vault);
+        Ok(Departure { page, state, cookie })
+    }
+
+    /// Returns the `state` of an authorization response, if it has the form of one from
+    /// [`begin`](Self::begin).
+    pub fn state_of(query: &str) -> Option<String> {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        let (_, state) = pairs.find(|(name, _)| name == "state")?;
+        Self::is_state(&state).then(|| state.into_owned())
+    }
+
+    /// Whether a text has the form of a `state` from [`begin`](Self::begin): it is valid in the name of a
+    /// cookie.
+    pub fn is_state(text: &str) -> bool {
+        text.len() == STATE_CHARS
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
     }
 
     /// Completes a sign-in and begins a session. `query` is the authorization response, `cookie` the value
-    /// from [`Departure`], `address` the browser's IP address, if known.
+    /// from the [`Departure`] with the response's [`state`](Self::state_of), `address` the browser's IP address, if known.
     pub async fn finish(
         &self,
         cookie: Option<&str>,
@@ -201,8 +224,8 @@ impl ProviderSignIn {
         let code = response.map_err(|error| ProviderError::Refused(error.message))?;
         self.attempts.spend(&pending.state)?;
         let _turn = self.attempts.turn(address).await?;
-        let token = self.redeem(&server, &code, &pending, agent).await?;
-        Ok(Arrival { token, to: pending.to })
+        let (user, token) = self.redeem(&server, &code, &pending, agent).await?;
+        Ok(Arrival { user, token, to: pending.to })
     }
 
     async fn redeem(
@@ -211,15 +234,15 @@ impl ProviderSignIn {
         code: &str,
         pending: &Pending,
         agent: &str,
-    ) -> Result<SecretString, ProviderError> {
+    ) -> Result<(String, SecretString), ProviderError> {
         const NO_SUCCESS: &str = "The provider did not complete the sign-in.";
         const NO_TOKEN: &str = "The provider has issued a token that is not one for this server.";
 
         let client = self.client(server).await?;
         let verifier = &pending.verifier;
         let code = Code { client: &client, redirect_uri: &self.redirect_uri, verifier, value: code };
-        let tokens = redeem(&self.http, server, &code).await.map_err(|cause| {
-            warn!(%cause, "a sign-in was not completed");
+        let tokens = redeem(&self.http, server, &code).await?.map_err(|refusal| {
+            warn!(cause = %refusal.of_sign_in(server), "a sign-in was not completed");
             ProviderError::Refused(NO_SUCCESS.to_owned())
         })?;
         let (caller, expires) = self.identity.verify_issued(&tokens.access_token).await.map_err(|cause| {
@@ -243,7 +266,7 @@ impl ProviderSignIn {
         let seal = |id: &str| self.grant(id, time(expires), groups, tokens.refresh_token.as_ref());
         let token = self.sessions.begin_granted(&caller.user_id, agent, seal).await?;
         info!(user.id = caller.user_id, "a browser has signed in");
-        Ok(token)
+        Ok((caller.user_id.clone(), token))
     }
 
     /// Builds the grant of the session with this id; encrypts the refresh token.

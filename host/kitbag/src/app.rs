@@ -125,6 +125,7 @@ impl App {
             knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
             process: process.clone(),
             disk: resources.disk.clone(),
+            objects_disk: resources.objects_disk.clone(),
             hints: hints.clone(),
         };
 

@@ -8,11 +8,15 @@
 //! Invariant: an event is one line, whatever untrusted text it contains, and has no terminal escape
 //! sequences.
 //!
+//! Invariant: a line has at most about 4 KiB. Longer texts, which are untrusted or quote something untrusted,
+//! are cut, and the line says so.
+//!
 //! Invariant: a JSON line has fields of Kitbag's own spans only: in a traced call, the trace id.
 //!
 //! Invariant: a panic is logged by its location only, unless its message is a constant: a formatted message
 //! may contain user data.
 
+mod clip;
 mod json;
 
 use std::borrow::Cow;
@@ -41,10 +45,10 @@ pub fn start(default: &str) {
     // Without colours, so that every escape sequence can be escaped.
     let lines = fmt::layer().with_ansi(false);
     let lines = if io::stderr().is_terminal() {
-        lines.with_writer(|| Lines { out: io::stderr(), escape: escape_text }).boxed()
+        lines.with_writer(|| Lines { out: io::stderr(), shown: shown_text }).boxed()
     } else {
         lines
-            .with_writer(|| Lines { out: io::stderr(), escape: escape_json })
+            .with_writer(|| Lines { out: io::stderr(), shown: shown_json })
             .json()
             .map_event_format(WithSpanFields::new)
             .boxed()
@@ -53,17 +57,17 @@ pub fn start(default: &str) {
     std::panic::set_hook(Box::new(log_panic));
 }
 
-/// Escapes events and writes them, one line each. The subscriber passes each event in one `write`.
+/// Escapes and clips events, and writes them, one line each. The subscriber passes each event in one `write`.
 struct Lines<W> {
     out: W,
-    escape: fn(&str) -> Cow<'_, str>,
+    shown: fn(&str) -> Cow<'_, str>,
 }
 
 impl<W: Write> Write for Lines<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let line = text.strip_suffix('\n').unwrap_or(&text);
-        writeln!(self.out, "{}", (self.escape)(line))?;
+        writeln!(self.out, "{}", (self.shown)(line))?;
         Ok(event.len())
     }
 
@@ -72,12 +76,12 @@ impl<W: Write> Write for Lines<W> {
     }
 }
 
-fn escape_text(event: &str) -> Cow<'_, str> {
-    visible::line(event)
+fn shown_text(event: &str) -> Cow<'_, str> {
+    clip::text(visible::line(event))
 }
 
-fn escape_json(event: &str) -> Cow<'_, str> {
-    visible::json(event)
+fn shown_json(event: &str) -> Cow<'_, str> {
+    clip::json(visible::json(event))
 }
 
 fn may_be_logged(event: &Metadata<'_>) -> bool {
@@ -119,13 +123,11 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_that_no_terminal_obeys() {
-        for (escape, shown) in
-            [(escape_text as fn(&str) -> Cow<'_, str>, r"\u{1b}"), (escape_json, r"\u001b")]
-        {
+        for (show, shown) in [(shown_text as fn(&str) -> Cow<'_, str>, r"\u{1b}"), (shown_json, r"\u001b")] {
             let written = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
             let sink = written.clone();
             let lines = fmt::layer().with_ansi(false);
-            let writer = move || Lines { out: Sink(sink.clone()), escape };
+            let writer = move || Lines { out: Sink(sink.clone()), shown: show };
             let lines = if shown.contains('{') {
                 lines.with_writer(writer).boxed()
             } else {

@@ -175,15 +175,32 @@ fn unsafe_directory(data: &Path, distrust: &Distrust) -> Finding {
 }
 
 fn check_space(subject: &Subject, report: &mut Report) -> std::io::Result<()> {
-    let (free, reserve) = Disk::new(&subject.data, subject.free_disk_space)?.free_and_reserve();
+    check_space_of(&subject.data, subject, report)?;
+    if subject.files == subject.data {
+        return Ok(());
+    }
+    match check_space_of(&subject.files, subject, report) {
+        // The check of files says so.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        checked => checked,
+    }
+}
+
+fn check_space_of(folder: &Path, subject: &Subject, report: &mut Report) -> std::io::Result<()> {
+    let (free, reserve) = Disk::new(folder, subject.free_disk_space)?.free_and_reserve();
     let [shown_free, shown_reserve] = [free, reserve].map(bytesize::ByteSize::b);
+    let place = if folder == subject.data { String::new() } else { format!(" of {}", folder.display()) };
     if free < reserve {
         report.findings.push(Finding::new(
-            format!("the disk has {shown_free} free, less than the reserve of {shown_reserve}: nothing more is stored"),
+            format!("the disk{place} has {shown_free} free, less than the reserve of {shown_reserve}: nothing more is stored"),
             "make room on the disk, or lower the setting free-disk-space",
         ));
-    } else {
+    } else if place.is_empty() {
         report.notes.push(format!("{shown_free} are free; {shown_reserve} are kept as a reserve"));
+    } else {
+        report
+            .notes
+            .push(format!("{shown_free} are free on the disk{place}; {shown_reserve} are kept as a reserve"));
     }
     Ok(())
 }

@@ -107,7 +107,7 @@ impl Source {
     }
 
     /// Whether both are the same place, regardless of who stated it.
-    fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         self.pinned() == other.pinned()
     }
 

@@ -92,6 +92,35 @@ impl SecretSlot {
 }
 
 impl Account {
+    /// Returns why the account is not good for these grants, as a clause; `None` if they are those for which
+    /// it was connected.
+    pub fn misfit(&self, grants: &[OAuth2AuthorizationCode]) -> Option<&'static str> {
+        let without_scopes = |grants: &[OAuth2AuthorizationCode]| -> Vec<_> {
+            grants.iter().map(|grant| OAuth2AuthorizationCode { scope: None, ..grant.clone() }).collect()
+        };
+        if self.grants == grants {
+            None
+        } else if without_scopes(&self.grants) == without_scopes(grants) {
+            Some("the toolkit asks for other scopes than when it was connected")
+        } else {
+            Some("the toolkit signs in in another way than when it was connected")
+        }
+    }
+
+    /// Returns whether the account's tokens may be revoked with the client and at the endpoints of these
+    /// grants: they are those that it was connected with, whatever else has changed.
+    pub fn is_revocable_by(&self, grants: &[OAuth2AuthorizationCode]) -> bool {
+        let (Some(before), Some(now)) = (self.grants.first(), grants.first()) else { return false };
+        let is_connected = matches!(self.state, AccountState::Connected(_));
+        is_connected
+            && now.revocation_url.is_some()
+            && before.revocation_url == now.revocation_url
+            && before.token_url == now.token_url
+            && before.client_auth == now.client_auth
+            && before.client_id_secret == now.client_id_secret
+            && before.client_secret_secret == now.client_secret_secret
+    }
+
     /// Returns whether both have the same connection time and tokens.
     fn is(&self, other: &Self) -> bool {
         let tokens = |account: &Self| match &account.state {

@@ -181,6 +181,19 @@ pub enum VaultError {
     /// The link was used before.
     #[error("the link was used before; nothing was set")]
     LinkSpent,
+    /// Everything is sealed with the current master key, so a rotation has nothing to do.
+    #[error(
+        "Nothing was rotated: the master key {master_key}, the first that this server was given, seals everything already{}. \
+         To replace that key, give it a new one before that one, restart it, and rotate again (where several processes serve, \
+         give all of them the new one after the old one first).",
+        if *broken > 0 { format!(", except for {broken} secrets that do not open") } else { String::new() }
+    )]
+    NothingRotated {
+        /// Name of the current master key.
+        master_key: String,
+        /// Number of records that cannot be decrypted; the log names each.
+        broken: u64,
+    },
     /// An internal error; the text is for the log.
     #[error("the vault failed: {0}")]
     Storage(String),

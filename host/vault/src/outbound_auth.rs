@@ -218,8 +218,8 @@ impl SignIn {
         }
     }
 
-    /// Returns the failure to report to the model if a call fails with `error`. `None` if a retry may help,
-    /// or if the user cannot fix it.
+    /// Returns the failure to report to the model if a call fails with `error`: with what the user can do
+    /// about it, or as one that a retry may mend. `None` if neither helps.
     pub fn for_model(&self, error: &SignInError) -> Option<Failure> {
         let toolkit = &self.principal.toolkit_id;
         match error {
@@ -231,7 +231,16 @@ impl SignIn {
             }
             SignInError::NoAccount { host } => Some(Failure::no_account(toolkit, host)),
             SignInError::AccountEnded { host, reason } => Some(Failure::account_ended(toolkit, host, reason)),
-            SignInError::Refused { host, status, code } if !is_transient(*status) => match &self.means {
+            SignInError::Refused { host, status, .. } if error.is_passing() => {
+                Some(Failure::token_endpoint_down(host, Some(status.as_u16())))
+            }
+            SignInError::Egress(_) if error.is_passing() => {
+                let url = self.token_uri();
+                let host = url.as_ref().and_then(Uri::host).unwrap_or("of `auth`");
+                Some(Failure::token_endpoint_down(host, None))
+            }
+            SignInError::Unavailable | SignInError::Busy => Some(Failure::sign_in_busy()),
+            SignInError::Refused { host, status, code } => match &self.means {
                 Means::ClientCredentials(grant) => {
                     Some(grant.refusal(&self.principal, host, *status, code.unwrap_or_default()))
                 }
@@ -239,11 +248,7 @@ impl SignIn {
                 Means::ApiKey(..) | Means::Basic(..) => None,
             },
             SignInError::Unusable { host, reason } => Some(Failure::unusable_token(host, reason)),
-            SignInError::Refused { .. }
-            | SignInError::NoRequestLeft
-            | SignInError::Egress(_)
-            | SignInError::Unavailable
-            | SignInError::Busy => None,
+            SignInError::NoRequestLeft | SignInError::Egress(_) => None,
         }
     }
 
@@ -303,8 +308,4 @@ fn missing<'a>(principal: &Principal, names: impl IntoIterator<Item = (&'a str, 
         .map(|name| format!("kitbag secret set {} {name} --from-stdin", principal.toolkit_id))
         .collect();
     SignInError::MissingCredentials { names, commands: commands.join(" and ") }
-}
-
-fn is_transient(status: StatusCode) -> bool {
-    status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }

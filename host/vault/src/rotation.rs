@@ -29,9 +29,6 @@ pub struct Rotated {
     pub rewrapped: u64,
     /// Number of records that cannot be decrypted, and are unchanged; the log names each.
     pub broken: u64,
-    /// Instructions for the operator, if nothing was rotated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
 }
 
 /// Number of rewrapped and of broken records.
@@ -44,7 +41,7 @@ struct Rewrapped {
 impl Vault {
     /// Rewraps every record with a new master key. If the server manages the key file, the new key is created
     /// here and the old ones are removed; otherwise the new key is the first of those given by the operator.
-    /// Records that cannot be decrypted are kept, and so are their keys.
+    /// Records that cannot be decrypted are kept, and so are their keys. Fails if there is nothing to rotate.
     pub async fn rotate(self: &Arc<Self>, by: &Actor) -> Result<Rotated, VaultError> {
         let vault = self.clone();
         let by = by.clone();
@@ -60,20 +57,18 @@ impl Vault {
             self.store.database().seal_audit_with(audit_keys::derived(&keys)).await?;
             self.keys.store(Arc::new(keys));
         }
+        let master_key = self.keys.load().current().name().to_owned();
+        let sealed_log = self.store.database().audit_key_names().await?;
         let Rewrapped { whole: rewrapped, broken } = self.rewrap_all().await?;
-        let keys = self.keys.load();
-        let master_key = keys.current().name().to_owned();
-        let has_one_key = !keys.has_old_keys();
-        let hint = (has_one_key && rewrapped == 0).then(|| {
-            "the server was given one master key only: give it a new one before that one, restart it, and rotate again (where several processes serve, give all of them the new one after the old one first)"
-                .to_owned()
-        });
-        if hint.is_none() {
-            self.store.record(&Entry::new(Act::MasterKeyRotated, by).name(&master_key)).await?;
+        // Where the server manages the keys, it has just made a new one, and sealed the log with it.
+        let is_given = !matches!(self.source, KeySource::File(_));
+        if is_given && rewrapped == 0 && sealed_log.iter().all(|name| *name == master_key) {
+            return Err(VaultError::NothingRotated { master_key, broken });
         }
+        self.store.record(&Entry::new(Act::MasterKeyRotated, by).name(&master_key)).await?;
         self.save(&self.without_unused_keys().await?)?;
         info!(%master_key, rewrapped, broken, "rotated the master key");
-        Ok(Rotated { master_key, rewrapped, broken, hint })
+        Ok(Rotated { master_key, rewrapped, broken })
     }
 
     /// Completes a rotation that a crash interrupted: a file with several keys is from such a rotation, or

@@ -489,7 +489,36 @@ async fn a_broken_record_keeps_its_key_and_stops_neither_a_rotation_nor_a_start(
 }
 
 #[tokio::test]
-async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
+async fn a_rotation_of_nothing_fails_and_says_what_is_left_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = [[1_u8; 32], [2; 32]].map(hex::encode);
+    let open = async |keys: &str| {
+        let source = KeySource::Text(keys.into());
+        Arc::new(Vault::open(database(folder.path()).await, source).await.unwrap())
+    };
+    let rotate = async |keys: &str| open(keys).await.rotate(&Actor::server()).await;
+    let before = open(&old).await;
+    before.set(&Actor::server(), slot("ana", "books", "KEY"), &"s3cr3t-value".into()).await.unwrap();
+    drop(before);
+
+    // One key, and the new key after the old one.
+    for keys in [old.clone(), format!("{old} {new}")] {
+        let refused = rotate(&keys).await.unwrap_err();
+        let VaultError::NothingRotated { master_key, .. } = &refused else { panic!("{refused:?}") };
+        assert!(refused.to_string().contains(master_key.as_str()), "{refused}");
+        assert!(refused.to_string().contains("give it a new one before that one"), "{refused}");
+    }
+    let both = format!("{new} {old}");
+    assert_eq!(rotate(&both).await.unwrap().rewrapped, 1);
+    assert!(matches!(rotate(&both).await, Err(VaultError::NothingRotated { .. })), "it is done");
+    assert!(matches!(rotate(&new).await, Err(VaultError::NothingRotated { .. })));
+    let recorded = "SELECT name FROM audit WHERE act = 'master_key.rotated'";
+    let recorded: Vec<String> = database(folder.path()).await.column(recorded).await;
+    assert_eq!(recorded.len(), 1, "only what was rotated is recorded");
+}
+
+#[tokio::test]
+async fn a_service_without_secrets_rotates_too() {
     let folder = tempfile::tempdir().unwrap();
     let [old, new] = [[1_u8; 32], [2; 32]].map(hex::encode);
     let open = async |keys: &str| {
@@ -498,12 +527,14 @@ async fn a_rotation_without_a_second_key_says_what_is_left_to_do() {
     };
     let before = open(&old).await;
     before.set(&Actor::server(), slot("ana", "books", "KEY"), &"s3cr3t-value".into()).await.unwrap();
+    before.unset(&Actor::server(), "ana", "books", "KEY").await.unwrap();
+    drop(before);
 
-    let alone = before.rotate(&Actor::server()).await.unwrap();
-    let with_both = open(&format!("{new} {old}")).await.rotate(&Actor::server()).await.unwrap();
+    // The audit log is sealed with the old key.
+    let rotated = open(&format!("{new} {old}")).await.rotate(&Actor::server()).await.unwrap();
 
-    assert!(alone.hint.is_some_and(|hint| hint.contains("one master key only")));
-    assert_eq!((with_both.rewrapped, with_both.hint), (1, None));
+    assert_eq!(rotated.rewrapped, 0);
+    open(&new).await;
 }
 
 #[tokio::test]

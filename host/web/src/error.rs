@@ -223,6 +223,7 @@ pub(super) fn status_of(cause: &ConnectError) -> StatusCode {
         ConnectError::Changed | ConnectError::Failed(SignInError::MissingCredentials { .. }) => {
             StatusCode::CONFLICT
         }
+        ConnectError::Failed(cause) if cause.is_passing() => StatusCode::SERVICE_UNAVAILABLE,
         ConnectError::Failed(_) => StatusCode::BAD_GATEWAY,
         ConnectError::Storage(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -288,7 +289,7 @@ impl From<VaultError> for WebError {
     fn from(error: VaultError) -> Self {
         match error {
             VaultError::Refused(reason) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason),
-            VaultError::ToolkitChanged | VaultError::LinkSpent => {
+            VaultError::ToolkitChanged | VaultError::LinkSpent | VaultError::NothingRotated { .. } => {
                 Self::new(StatusCode::CONFLICT, error.to_string())
             }
             VaultError::Storage(cause) => {

@@ -37,6 +37,10 @@ struct Parts {
     certificate: Option<&'static str>,
     #[serde(flatten)]
     peers: Option<Peers>,
+    /// Places without room to store anything: `data` (the data directory), `objects` (the folder of components
+    /// and captured files). Only a warning, like `certificate`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    full: Vec<&'static str>,
 }
 
 /// State of this process relative to the others of the same deployment.
@@ -100,7 +104,7 @@ fn shown(status: CertificateStatus) -> &'static str {
 }
 
 impl From<Health> for Parts {
-    fn from(Health { database, vault, registry, peers }: Health) -> Self {
+    fn from(Health { database, vault, registry, peers, full }: Health) -> Self {
         let shown = |answers| if answers { "ok" } else { "failing" };
         let peers = peers.map(|PeersHealth { is_heard, is_prepared, differing_settings }| Peers {
             processes: shown(is_heard),
@@ -108,6 +112,6 @@ impl From<Health> for Parts {
             differing_settings,
         });
         let [database, vault, registry] = [database, vault, registry].map(shown);
-        Self { database, vault, registry, certificate: None, peers }
+        Self { database, vault, registry, certificate: None, peers, full }
     }
 }

@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
-use kitbag_access::User;
+use kitbag_access::{Unreachable, User};
 use kitbag_base::json_object::JsonObject;
 use kitbag_identity::{NewKey, ProgramKey, ProgramKeys};
 use secrecy::ExposeSecret;
@@ -67,6 +67,9 @@ pub(super) struct Listed {
     created_at: String,
     expires_at: Option<String>,
     used_at: Option<String>,
+    /// Toolkits that the key does not reach at present: of those that it is limited to, or else of those that
+    /// its user sees.
+    unreachable: Vec<Unreachable>,
 }
 
 /// A new key, with the secret.
@@ -83,7 +86,7 @@ pub(super) async fn list(
     State(shared): State<Shared>,
 ) -> Result<Json<Vec<Listed>>, WebError> {
     let keys = keys(&shared)?.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
-    Ok(Json(keys.into_iter().map(Listed::from).collect()))
+    Ok(Json(keys.into_iter().map(|key| Listed::of(&user, key)).collect()))
 }
 
 /// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds | "never"}`. The key is in this
@@ -109,7 +112,7 @@ pub(super) async fn create(
     user.admit_own_act()?;
     let made_by = user.client().map(str::to_owned);
     let (key, made) = keys.create(user.id(), NewKey { name, made_by, toolkits, expires_at }).await?;
-    let made = Made { key: key.expose_secret().to_owned(), listed: made.into() };
+    let made = Made { key: key.expose_secret().to_owned(), listed: Listed::of(&user, made) };
     Ok((StatusCode::CREATED, NOT_STORED, Json(made)).into_response())
 }
 
@@ -144,10 +147,12 @@ fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, Web
     keys(shared)
 }
 
-impl From<ProgramKey> for Listed {
-    fn from(key: ProgramKey) -> Self {
+impl Listed {
+    fn of(user: &User, key: ProgramKey) -> Self {
+        let unreachable = user.unreachable_with_key(key.toolkits.as_ref());
         let ProgramKey { id, name, made_by, toolkits, created_at, expires_at, used_at } = key;
         let [expires_at, used_at] = [expires_at, used_at].map(|time| time.map(|time| time.to_string()));
-        Self { id, name, made_by, toolkits, created_at: created_at.to_string(), expires_at, used_at }
+        let created_at = created_at.to_string();
+        Self { id, name, made_by, toolkits, created_at, expires_at, used_at, unreachable }
     }
 }

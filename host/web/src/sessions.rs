@@ -26,7 +26,8 @@ pub(crate) struct Sessions {
     /// API keys of programs; `None` if the operator forbids them. Pages are not accessible with a key.
     pub(crate) keys: Option<ProgramKeys>,
     pub(crate) cookie: SessionCookie,
-    /// Cookie that binds a sign-in with the provider to the browser that started it.
+    /// Cookies that bind sign-ins with the provider to the browser that started them. Each has the `state` of
+    /// its sign-in in its name.
     pub(crate) pending_cookie: SessionCookie,
     pub(crate) mode: SignInMode,
     access: Access,
@@ -195,6 +196,25 @@ impl SessionCookie {
         Self { name, is_secure, path }
     }
 
+    /// Returns the cookie with `-{suffix}` after its name. `suffix` consists of letters, digits, `-` and `_`.
+    pub(crate) fn named(&self, suffix: &str) -> Self {
+        Self { name: format!("{}-{suffix}", self.name), ..self.clone() }
+    }
+
+    /// Returns the valid suffixes of the request's cookies that [`named`](Self::named) has named, each with
+    /// the size of its cookie in bytes, in the order of the request.
+    pub(crate) fn suffixes<'a>(
+        &self,
+        headers: &'a HeaderMap,
+        is_valid: fn(&str) -> bool,
+    ) -> Vec<(&'a str, usize)> {
+        let named = pairs(headers).filter_map(|pair| {
+            let (suffix, _) = pair.strip_prefix(&self.name)?.strip_prefix('-')?.split_once('=')?;
+            Some((suffix, pair.len()))
+        });
+        named.filter(|(suffix, _)| is_valid(suffix)).collect()
+    }
+
     /// `Set-Cookie` that begins a session. `SameSite=Lax`, so that a user who follows a link from another
     /// site is signed in.
     pub(crate) fn set(&self, token: &SecretString, lifetime: Duration) -> HeaderValue {
@@ -217,13 +237,16 @@ impl SessionCookie {
 
     /// Returns the cookie's value. If there are several, one of them may be an attacker's, so none is used.
     pub(crate) fn read<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
-        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let mut values = lines
-            .flat_map(|line| line.split(';'))
-            .filter_map(|pair| pair.trim().strip_prefix(&self.name)?.strip_prefix('='));
+        let mut values = pairs(headers).filter_map(|pair| pair.strip_prefix(&self.name)?.strip_prefix('='));
         let value = values.next()?;
         if values.next().is_some() { None } else { Some(value) }
     }
+}
+
+/// Returns the cookies of a request, each as `name=value`.
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(';')).map(str::trim)
 }
 
 /// Path of the sign-in page that leads back to `to`.
@@ -254,6 +277,17 @@ mod tests {
         }
         assert_eq!(read(&["kitbag-8787=abc; kitbag-8787=def"]), None);
         assert_eq!(read(&["kitbag-8787=abc", "kitbag-8787=def"]), None);
+    }
+
+    #[test]
+    fn cookies_with_a_suffix_are_found_by_it_and_told_from_others() {
+        let line = "kitbag-8787=s; kitbag-8787-ab=12; other=x; kitbag-8787-=; kitbag-8787-c;kitbag-8787-d d=1; kitbag-8787-e=";
+        let headers = [(header::COOKIE, line.parse().expect("a value"))].into_iter().collect();
+        let is_word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase());
+
+        assert_eq!(cookie(false).suffixes(&headers, is_word), [("ab", 17), ("e", 14)]);
+        assert_eq!(cookie(false).named("ab").read(&headers), Some("12"));
+        assert_eq!(cookie(false).read(&headers), Some("s"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //
 //   node accounts.mjs PORT REDIRECT_URI ACCESS_TOKEN_SECONDS
 //
-// Prints a line for each token request that it has carried out: `token GRANT_TYPE STATUS`. After `hold` on standard input,
+// Prints a line for each token request that it has carried out, `token GRANT_TYPE STATUS`, and for each revoked grant. After `hold` on standard input,
 // answers of the token endpoint are kept back: the provider has rotated the token, and nobody learns the new one.
 
 import { createServer } from "node:http";
@@ -40,6 +40,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   holds = line === "hold";
   console.log(line);
 });
+provider.on("grant.revoked", () => console.log("revoked"));
 provider.on("grant.success", ({ oidc }) => console.log(`token ${oidc.params.grant_type} 200`));
 provider.on("grant.error", ({ oidc }, error) => console.log(`token ${oidc.params?.grant_type} ${error.status}`));
 

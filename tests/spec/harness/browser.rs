@@ -14,8 +14,8 @@ const MAX_PAGES: usize = 20;
 /// Browser that stores cookies, follows redirects and submits forms.
 #[derive(Default)]
 pub(crate) struct Browser {
-    /// Cookie values by name, for each server (authority).
-    cookies: HashMap<String, HashMap<String, String>>,
+    /// Names and values of cookies for each server (authority), oldest first.
+    cookies: HashMap<String, Vec<(String, String)>>,
     person: Person,
 }
 
@@ -58,7 +58,7 @@ impl Browser {
     pub(crate) fn plant(&mut self, url: &Url, cookie: &str) {
         let (name, value) = cookie.split_once('=').expect("a pair");
         let jar = self.cookies.entry(url.authority().to_owned()).or_default();
-        jar.insert(name.to_owned(), value.to_owned());
+        store(jar, name, value);
     }
 
     /// Like [`Self::sign_in`], but denies consent.
@@ -127,13 +127,19 @@ impl Browser {
         for line in answer.headers.get_all(header::SET_COOKIE) {
             let line = line.to_str().expect("cookies are ASCII");
             let (name, value) = line.split(';').next().expect("a pair").split_once('=').expect("a pair");
-            match value {
-                "" => jar.remove(name),
-                value => jar.insert(name.to_owned(), value.to_owned()),
-            };
+            store(jar, name, value);
         }
         answer
     }
+}
+
+/// Sets a cookie, or deletes it if its value is empty. One that is set again keeps its age.
+fn store(jar: &mut Vec<(String, String)>, name: &str, value: &str) {
+    match jar.iter_mut().find(|(known, _)| known == name) {
+        Some((_, known)) => value.clone_into(known),
+        None => jar.push((name.to_owned(), value.to_owned())),
+    }
+    jar.retain(|(_, value)| !value.is_empty());
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

@@ -29,7 +29,7 @@ pub(crate) enum Refresh {
     For(&'static str),
     /// Rejection of the refresh token.
     Refused,
-    /// Status 503.
+    /// Status 503, also for codes.
     Down,
 }
 
@@ -225,10 +225,10 @@ async fn keys(State(shared): State<Arc<Shared>>) -> Json<Value> {
 async fn token(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let fields = shared.record(request).await;
     let resource = &fields["resource"];
-    if fields["grant_type"] == "authorization_code" {
+    let refresh = shared.script().refresh;
+    if fields["grant_type"] == "authorization_code" && refresh != Refresh::Down {
         return shared.tokens(&fields["code"], resource);
     }
-    let refresh = shared.script().refresh;
     match refresh {
         Refresh::For(user) => shared.tokens(user, resource),
         Refresh::Refused => {

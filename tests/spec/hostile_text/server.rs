@@ -106,7 +106,9 @@ fn good(head: &Parts, server: &str) -> Response {
         ("DELETE", _) => Value::Null,
         ("GET", "/publishers") => json!([publisher()]),
         (_, "/publishers") => publisher(),
-        ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1, "hint": EVIL }),
+        ("POST", "/keys") => key(),
+        ("GET", "/keys") => json!([key()]),
+        ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1 }),
         (_, "/audit/verification") => {
             let fault = json!([{ "chain": EVIL, "what": EVIL }, { "what": EVIL }]);
             let chain = json!({
@@ -175,6 +177,14 @@ fn good(head: &Parts, server: &str) -> Response {
         }),
     };
     Json(body).into_response()
+}
+
+fn key() -> Value {
+    let unreachable = json!([{ "toolkit": EVIL, "reason": EVIL }, { "toolkit": EVIL, "reason": "group" }]);
+    json!({
+        "key": EVIL, "id": EVIL, "name": EVIL, "toolkits": [EVIL, EVIL], "expiresAt": EVIL, "usedAt": EVIL,
+        "unreachable": unreachable,
+    })
 }
 
 fn audit_record() -> Value {

@@ -48,12 +48,13 @@ struct Issued {
     expires_in: Option<i64>,
 }
 
-/// Exchanges an authorization code for tokens.
+/// Exchanges an authorization code for tokens. The inner error is the issuer's refusal, which is final; the
+/// outer one may be temporary.
 pub async fn redeem(
     http: &Http,
     server: &AuthorizationServer,
     code: &Code<'_>,
-) -> Result<Tokens, ClientError> {
+) -> Result<Result<Tokens, ErrorResponse>, ClientError> {
     let form = [
         ("grant_type", "authorization_code"),
         ("redirect_uri", code.redirect_uri),
@@ -61,9 +62,7 @@ pub async fn redeem(
         ("code", code.value),
         ("resource", &server.resource),
     ];
-    request(http, &server.token_endpoint, code.client, &form).await?.map_err(|refusal| {
-        ClientError::new(format!("{} refused to end the sign-in: {refusal}", server.issuer))
-    })
+    request(http, &server.token_endpoint, code.client, &form).await
 }
 
 /// Exchanges a refresh token for new tokens. The inner error is the issuer's refusal, which is final; the
@@ -133,6 +132,11 @@ async fn request(
 }
 
 impl ErrorResponse {
+    /// Returns the error of a sign-in whose code `server` has refused.
+    pub fn of_sign_in(&self, server: &AuthorizationServer) -> ClientError {
+        ClientError::new(format!("{} refused to end the sign-in: {self}", server.issuer))
+    }
+
     pub(super) fn of(answer: &WholeResponse) -> Self {
         #[derive(Deserialize)]
         struct Body {

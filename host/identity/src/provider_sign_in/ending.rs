@@ -27,6 +27,13 @@ impl ProviderSignIn {
         Ok(())
     }
 
+    /// Ends a session that another of the same user in the same browser follows. Its refresh token is deleted,
+    /// and not revoked: providers may take both sign-ins for one grant, and end it with all its tokens.
+    pub async fn end_followed(&self, session: &BrowserSession) -> Result<(), ProviderError> {
+        self.sessions.end(&Actor::user_only(&session.user), &session.user, &session.id).await?;
+        Ok(())
+    }
+
     /// Ends all sessions of a user, and revokes their refresh tokens.
     pub async fn end_all(self: &Arc<Self>, user: &str) -> Result<(), ProviderError> {
         let grants = self.sessions.grants_of_user(user).await?;

@@ -29,11 +29,11 @@ pub(super) fn claim(data: &Path) -> Result<File, StartError> {
     }
 }
 
-/// Starts to monitor the free space of the disk with the data directory.
-pub(super) fn watched_disk(settings: &Settings) -> Result<Disk, StartError> {
+/// Starts to monitor the free space of the disk with this folder.
+pub(super) fn watched_disk(settings: &Settings, folder: &Path) -> Result<Disk, StartError> {
     let reserve = settings.free_disk_space.get().map(|size| size.bytes() as u64);
-    let disk = Disk::new(&settings.data, reserve);
-    let disk = disk.map_err(|cause| StartError::Data { path: settings.data.clone(), cause })?;
+    let disk = Disk::new(folder, reserve);
+    let disk = disk.map_err(|cause| StartError::Data { path: folder.to_owned(), cause })?;
     disk.watch();
     Ok(disk)
 }

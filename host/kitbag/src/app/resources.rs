@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::StartError;
 use super::sandbox_limits::compile_limits;
 use super::{data, outbound, storage};
-use crate::settings::Settings;
+use crate::settings::{ObjectsLocation, Settings};
 
 /// Storage, outbound requests, the compiler, and what is measured.
 pub(super) struct Resources {
@@ -24,6 +24,8 @@ pub(super) struct Resources {
     pub(super) objects: Objects,
     /// Free space of the data directory.
     pub(super) disk: Disk,
+    /// Free space of the folder with components and captured files, if it is another one.
+    pub(super) objects_disk: Option<Disk>,
     pub(super) egress: Egress,
     /// Threads for calls that compute for long.
     pub(super) background: Background,
@@ -48,10 +50,28 @@ impl Resources {
         let (egress, traces) = outbound::start(settings, &metrics)?;
         let background = Background::start().map_err(StartError::Threads)?;
         let workers = Workers::start("large-work", take_a_share).map_err(StartError::Threads)?;
-        let disk = data::watched_disk(settings)?;
+        let disk = data::watched_disk(settings, &settings.data)?;
         let objects = storage::open_objects(settings, &database, &egress).await?;
+        let objects_disk = match &settings.objects {
+            ObjectsLocation::Folder(folder) => Some(data::watched_disk(settings, folder)?),
+            ObjectsLocation::Default | ObjectsLocation::DataDirectory | ObjectsLocation::Bucket { .. } => {
+                None
+            }
+        };
         let compiler = Compiler::new(compiler, compile_limits(settings), disk.clone(), stopping.clone());
         let hints = Hints::start(&database);
-        Ok(Self { database, objects, disk, egress, background, workers, compiler, hints, metrics, traces })
+        Ok(Self {
+            database,
+            objects,
+            disk,
+            objects_disk,
+            egress,
+            background,
+            workers,
+            compiler,
+            hints,
+            metrics,
+            traces,
+        })
     }
 }

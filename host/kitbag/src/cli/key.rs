@@ -95,6 +95,7 @@ impl New {
             say!("{}", text(&made["key"]));
             let end = made["expiresAt"].as_str().unwrap_or("never");
             note!("Keep it where secrets are kept: it is not shown again. It expires: {}", end);
+            warn_unreachable(&made);
         })
     }
 }
@@ -108,6 +109,7 @@ impl List {
                 say!("You have no keys. `kitbag key new NAME` makes one.");
             }
             for key in &keys {
+                let unreachable = unreachable(key).map(|(id, _)| id).collect::<Vec<_>>().join(", ");
                 let toolkits =
                     key["toolkits"].as_array().map(|ids| ids.iter().map(text).collect::<Vec<_>>().join(", "));
                 say!(
@@ -118,6 +120,9 @@ impl List {
                     key["expiresAt"].as_str().unwrap_or("never"),
                     key["usedAt"].as_str().unwrap_or("never")
                 );
+                if !unreachable.is_empty() {
+                    say!("                  does not reach: {}", unreachable);
+                }
             }
         })
     }
@@ -132,6 +137,29 @@ impl Revoke {
         client.delete(&format!("/keys/{}", path_segment(&id))).await?;
         report(&json!({ "id": id }), || say!("The key {} is revoked.", self.key))
     }
+}
+
+/// Warns of toolkits that a new key does not reach, and if it reaches none at all.
+fn warn_unreachable(made: &Value) {
+    let limited_to = made["toolkits"].as_array().map(Vec::len);
+    if limited_to == Some(unreachable(made).count()) {
+        note!("warning: this key reaches nothing:");
+    }
+    for (id, reason) in unreachable(made) {
+        match reason {
+            "group" => note!(
+                "warning: it does not reach `{}`: keys have no groups, and you see it through one; have it shared with you by name",
+                id
+            ),
+            _ => note!("warning: it does not reach `{}`: you see no such toolkit", id),
+        }
+    }
+}
+
+/// Returns the toolkits that a key does not reach, each with the reason.
+fn unreachable(key: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let listed = key["unreachable"].as_array().into_iter().flatten();
+    listed.map(|it| (text(&it["toolkit"]), text(&it["reason"])))
 }
 
 fn text(value: &Value) -> &str {

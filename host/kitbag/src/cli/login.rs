@@ -97,6 +97,7 @@ impl Login {
         let client = Client::public(&client_id);
         let code = Code { client: &client, redirect_uri: &redirect_uri, verifier: &verifier, value: &code };
         let tokens = oauth::redeem(&http, &authorization_server, &code).await?;
+        let tokens = tokens.map_err(|refusal| refusal.of_sign_in(&authorization_server))?;
 
         let mut locked = file.lock().await?;
         let before = locked.sessions.insert(&server, Session::new(authorization_server, client_id, tokens));

@@ -41,16 +41,13 @@ impl Rotate {
         let client = self.connection.open().await?;
         let rotated: Rotated = client.send(Method::POST, "/vault/rotate", "application/json", "").await?;
         report(&rotated, || {
-            let Rotated { master_key, rewrapped, broken, hint } = &rotated;
+            let Rotated { master_key, rewrapped, broken } = &rotated;
             say!("The master key is {} now; secrets wrapped anew: {}.", master_key, rewrapped);
             if *broken > 0 {
                 note!(
                     "warning: {} secrets do not open; they stay as they are, and so does their key (the server's log names them)",
                     broken
                 );
-            }
-            if let Some(hint) = hint {
-                note!("hint: {}", hint);
             }
         })
     }

@@ -349,6 +349,14 @@ async fn a_disk_that_is_nearly_full_is_found() {
     let report = examine(&subject, &mut |_, _, _| {}).await.expect("it can look");
 
     assert_finding(&report, "less than the reserve");
+
+    // The files are on another disk.
+    let files = tempfile::tempdir().expect("a scratch directory");
+    let subject = Subject { files: files.path().to_owned(), ..subject };
+    let report = examine(&subject, &mut |_, _, _| {}).await.expect("it can look");
+
+    let words = format!("the disk of {} has", files.path().display());
+    assert!(report.findings.iter().any(|finding| finding.what.starts_with(&words)), "{report:?}");
 }
 
 #[tokio::test]

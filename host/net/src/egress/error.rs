@@ -139,6 +139,14 @@ impl EgressError {
         }
     }
 
+    /// Whether the same request may succeed later: the server could not be reached, or the exchange broke off.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::Resolve { .. } | Self::Connect { .. } | Self::Timeout { .. } | Self::Protocol { .. }
+        )
+    }
+
     /// Whether the TLS handshake failed because the server's certificate is not trusted.
     pub fn is_distrust(&self) -> bool {
         let Self::Tls { source, .. } = self else { return false };

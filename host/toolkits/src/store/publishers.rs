@@ -99,8 +99,8 @@ pub(super) async fn record(
     replace(transaction, id, version, provenance).await
 }
 
-/// Same as [`record`], for a version that is already recorded: adds a signature, but replaces no recorded
-/// value.
+/// Same as [`record`], for a version that is deployed again: its source is that of the latest deploy. A
+/// recorded signature is kept, and so is that the server itself has pulled the version from the same place.
 pub(super) async fn record_again(
     transaction: &mut Transaction,
     id: &str,
@@ -108,8 +108,10 @@ pub(super) async fn record_again(
     provenance: &Provenance,
 ) -> Result<(), ToolkitError> {
     bind(transaction, id, provenance).await?;
-    let Provenance { source, signed_by } = of_version(transaction, id, version).await?;
-    let signed_by = signed_by.or_else(|| provenance.signed_by.clone());
+    let recorded = of_version(transaction, id, version).await?;
+    let signed_by = recorded.signed_by.or_else(|| provenance.signed_by.clone());
+    let is_pulled = recorded.source.is_pulled() && recorded.source.is_same(&provenance.source);
+    let source = if is_pulled { recorded.source } else { provenance.source.clone() };
     replace(transaction, id, version, &Provenance { source, signed_by }).await
 }
 

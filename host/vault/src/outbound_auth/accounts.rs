@@ -254,12 +254,15 @@ impl AccountSignIn {
 
     /// Returns the tokens of an account that is valid for the toolkit's grants.
     fn usable<'a>(&self, account: Option<&'a Account>) -> Result<&'a Tokens, SignInError> {
-        let account = account.filter(|account| *account.grants == *self.grants).ok_or_else(|| self.none())?;
-        match &account.state {
-            AccountState::Connected(tokens) => Ok(tokens),
-            AccountState::Ended { reason } => {
-                Err(SignInError::AccountEnded { host: self.api_host.to_string(), reason: reason.clone() })
-            }
+        let account = account.ok_or_else(|| self.none())?;
+        let ended = |reason: &str| SignInError::AccountEnded {
+            host: self.api_host.to_string(),
+            reason: reason.to_owned(),
+        };
+        match (account.misfit(&self.grants), &account.state) {
+            (Some(reason), _) => Err(ended(reason)),
+            (None, AccountState::Connected(tokens)) => Ok(tokens),
+            (None, AccountState::Ended { reason }) => Err(ended(reason)),
         }
     }
 

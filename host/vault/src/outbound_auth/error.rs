@@ -50,7 +50,11 @@ pub enum SignInError {
     #[error("no token could be asked for: {0}")]
     Egress(#[from] EgressError),
     /// The token endpoint refused the request.
-    #[error("the token endpoint {host} refused the credentials of `auth`: {status}{}", code.map(|code| format!(" {code}")).unwrap_or_default())]
+    #[error(
+        "the token endpoint {host} {}: {status}{}",
+        if is_out_of_order(*status) { "is out of order" } else { "refused the credentials of `auth`" },
+        code.map(|code| format!(" {code}")).unwrap_or_default()
+    )]
     Refused {
         /// The endpoint's host.
         host: String,
@@ -67,4 +71,26 @@ pub enum SignInError {
         /// Problem, as a clause.
         reason: &'static str,
     },
+}
+
+impl SignInError {
+    /// Whether the same attempt may succeed later: the provider is out of order, or this server is busy.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unavailable | Self::Busy => true,
+            Self::Egress(error) => error.is_passing(),
+            Self::Refused { status, .. } => is_out_of_order(*status),
+            Self::MissingCredentials { .. }
+            | Self::UnusableCredential { .. }
+            | Self::NoAccount { .. }
+            | Self::AccountEnded { .. }
+            | Self::NoRequestLeft
+            | Self::Unusable { .. } => false,
+        }
+    }
+}
+
+/// Whether a response with this status says nothing about the request.
+fn is_out_of_order(status: StatusCode) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }

@@ -11,7 +11,7 @@ use http::Response;
 use http_body_util::Full;
 use kitbag_manifest::OAuth2ClientCredentials;
 use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Allowlist, EgressSettings};
+use kitbag_net::egress::{Allowlist, EgressError, EgressSettings};
 use secrecy::ExposeSecret as _;
 
 use super::*;
@@ -347,7 +347,6 @@ async fn what_the_caller_can_mend_is_told_with_the_command_that_does() {
             SignInError::Unusable { host: host(), reason: "it is odd" },
             Some("The answer of the token endpoint "),
         ),
-        (refused(StatusCode::BAD_GATEWAY), None),
         (SignInError::NoRequestLeft, None),
     ] {
         let failure = sign_in.for_model(&error);
@@ -355,6 +354,35 @@ async fn what_the_caller_can_mend_is_told_with_the_command_that_does() {
         assert_eq!(failure.is_some(), told.is_some(), "{error}");
         assert!(failure.is_none_or(|it| !it.retryable && it.error.starts_with(told.unwrap())), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_token_endpoint_that_is_down_is_told_as_such_and_may_be_tried_again() {
+    let server = token_server(HOUR).await;
+    let sign_in = sign_in_as(&service(), &server, account("ana", "books"), Credentials::default());
+    let host = || "auth.example".to_owned();
+    let refused = |status| SignInError::Refused { host: host(), status, code: None };
+    let connect = EgressError::Connect {
+        authority: host(),
+        source: Arc::new(std::io::ErrorKind::ConnectionRefused.into()),
+    };
+
+    for (error, told) in [
+        (refused(StatusCode::SERVICE_UNAVAILABLE), "auth.example answered with HTTP status 503"),
+        (refused(StatusCode::BAD_GATEWAY), "auth.example answered with HTTP status 502"),
+        (refused(StatusCode::TOO_MANY_REQUESTS), "auth.example answered with HTTP status 429"),
+        (connect.into(), "The token endpoint 127.0.0.1 cannot be reached"),
+        (EgressError::Timeout { authority: host() }.into(), "cannot be reached"),
+        (SignInError::Busy, "cannot sign in for this tool at the moment"),
+        (SignInError::Unavailable, "cannot sign in for this tool at the moment"),
+    ] {
+        let failure = sign_in.for_model(&error).expect("it is told");
+
+        assert!(error.is_passing() && failure.retryable && failure.error.contains(told), "{failure:?}");
+        assert!(!error.to_string().contains("refused the credentials"), "{error}");
+    }
+    let closed = SignInError::from(EgressError::NotListed { authority: host() });
+    assert!(!closed.is_passing() && sign_in.for_model(&closed).is_none());
 }
 
 #[tokio::test]

@@ -69,6 +69,8 @@ struct Key {
     made_by: Option<String>,
     /// Description of its permissions.
     scope: String,
+    /// Ids of the toolkits that it does not reach at present, separated by commas.
+    unreachable: String,
     ends: String,
     last_used: String,
 }
@@ -125,7 +127,7 @@ pub(super) async fn show(
     let keys = match &sessions.keys {
         Some(keys) => {
             let keys = keys.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
-            Some(keys.into_iter().map(Key::from).collect())
+            Some(keys.into_iter().map(|key| Key::of(&user, key)).collect())
         }
         None => None,
     };
@@ -154,14 +156,17 @@ impl Session {
     }
 }
 
-impl From<ProgramKey> for Key {
-    fn from(key: ProgramKey) -> Self {
+impl Key {
+    fn of(user: &User, key: ProgramKey) -> Self {
+        let unreachable = user.unreachable_with_key(key.toolkits.as_ref());
+        let unreachable: Vec<_> = unreachable.into_iter().map(|it| it.toolkit).collect();
         let minute = |time: Timestamp| text::minute(&time.to_string());
         Self {
             scope: match key.toolkits {
                 Some(toolkits) => format!("calls {}", toolkits.into_iter().collect::<Vec<_>>().join(", ")),
                 None => "does what you may".to_owned(),
             },
+            unreachable: unreachable.join(", "),
             ends: key.expires_at.map_or_else(|| "never".to_owned(), minute),
             last_used: key.used_at.map_or_else(|| "never".to_owned(), minute),
             id: key.id,

@@ -53,7 +53,7 @@ pub(super) async fn show(
     }
     match &sessions.mode {
         SignInMode::Local(_) => Ok(local::page(to)),
-        SignInMode::Provider(provider) => provider::depart(&sessions, provider, to).await,
+        SignInMode::Provider(provider) => provider::depart(&sessions, provider, to, &headers).await,
         SignInMode::ProviderCookie { applications, .. } => {
             let page = SignInElsewhere { frame: None, applications, to };
             Ok(frame::page(StatusCode::UNAUTHORIZED, &page))

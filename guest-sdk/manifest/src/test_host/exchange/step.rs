@@ -93,7 +93,7 @@ pub struct Responded {
 }
 
 /// Text for a handler whose request lacks its sign-in, as in the sandbox.
-pub(super) const COULD_NOT_SIGN_IN: &str = "the host could not sign in at the server";
+const COULD_NOT_SIGN_IN: &str = "the host could not sign in at the server";
 
 impl Refusal {
     /// Creates a refusal that becomes the reply if the call fails.

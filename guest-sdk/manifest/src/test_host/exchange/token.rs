@@ -6,7 +6,6 @@ use url::Url;
 use url::form_urlencoded::{self, Serializer};
 
 use super::attachment::{basic_pair, form_encoded};
-use super::step::COULD_NOT_SIGN_IN;
 use super::{Head, Network, Refusal};
 use crate::reply::{Failure, TokenProblem};
 use crate::test_host::is_token;
@@ -63,7 +62,7 @@ pub fn granted(network: &Network, sign_in: usize, response: &TokenResponse<'_>) 
     let error = answer.get("error").and_then(Value::as_str);
     let status = response.status;
     if status == 429 || status >= 500 {
-        return Err(Refusal::passing(COULD_NOT_SIGN_IN));
+        return Err(Refusal::of(Failure::token_endpoint_down(host, Some(status))));
     }
     if status != 200 || error.is_some() {
         let names = [grant.client_id_secret.clone(), grant.client_secret_secret.clone()];

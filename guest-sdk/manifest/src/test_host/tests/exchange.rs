@@ -181,9 +181,10 @@ fn a_response_of_a_token_endpoint_is_read_as_on_a_server() {
         (200, None, "<html>", "no JSON object with access_token"),
         (200, None, r#"{"access_token":"t","token_type":"mac"}"#, "token_type is not Bearer"),
         (200, None, r#"{"access_token":"a b"}"#, "cannot stand in a header"),
-        (503, None, "", ""),
+        (503, None, "", "auth.example answered with HTTP status 503. Try again later."),
+        (429, None, "", "answered with HTTP status 429"),
     ] {
         let error = read(status, media_type, body).expect_err("it is no token");
-        assert!(error.contains(expected) && error.is_empty() == expected.is_empty(), "{body}: {error}");
+        assert!(error.contains(expected), "{body}: {error}");
     }
 }

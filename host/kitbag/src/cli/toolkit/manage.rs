@@ -8,13 +8,14 @@ use kitbag_toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason,
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ownership::print_taken;
+use super::ownership::{Confirmation, print_taken};
 use super::share;
 use crate::cli::client::Connection;
+use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::format::Format;
 use crate::cli::output::report;
-use crate::cli::terminal::{Text, say, text};
+use crate::cli::terminal::{Text, counted, say, text};
 
 /// Longest description in a list, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 100;
@@ -56,9 +57,16 @@ pub(in crate::cli) struct Rollback {
 
 /// Remove a toolkit with all its versions.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "With it go the secrets, settings and connected accounts of all its users, what it has cached for them, the \
+                  records and counts of its calls, and the keys of programs that name it. Accounts are revoked at their \
+                  providers where that is possible. Documents that it has stored stay with their users."
+)]
 pub(in crate::cli) struct Remove {
     /// The toolkit's id.
     id: String,
+    #[command(flatten)]
+    confirmation: Confirmation,
     #[command(flatten)]
     connection: Connection,
 }
@@ -186,7 +194,18 @@ impl Rollback {
 
 impl Remove {
     pub(super) async fn run(self) -> Result<(), CliError> {
-        self.connection.open().await?.delete(&format!("/toolkits/{}", self.id)).await?;
+        let client = self.connection.open().await?;
+        let path = format!("/toolkits/{}", path_segment(&self.id));
+        let record: Value = client.send(Method::GET, &path, "application/json", "").await?;
+        let versions = record["versions"].as_array().map_or(0, Vec::len);
+        self.confirmation.ask(&format!(
+            "{} is owned by {}. It goes with its {}, the secrets, settings and connected accounts of all its users, what it has \
+             cached for them, the records of calls, and the keys of programs that name it. Documents that it has stored stay.",
+            self.id,
+            text(&record["owner"]),
+            counted(versions, "version")
+        ))?;
+        client.delete(&path).await?;
         report(&json!({ "id": self.id }), || say!("{} is removed, with all its versions.", self.id))
     }
 }

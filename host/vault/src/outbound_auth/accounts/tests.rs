@@ -156,6 +156,17 @@ impl World {
         self.sign_in().await.attachment(|| true).await.map(|it| exposed(&it).to_owned())
     }
 
+    /// Waits until the provider has received this many revocations. Returns their forms.
+    async fn revocations(&self, count: usize) -> Vec<Vec<(String, String)>> {
+        for _ in 0..500 {
+            if self.forms("/revoke").len() >= count {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        self.forms("/revoke")
+    }
+
     /// Returns the forms that the provider has received at a path.
     fn forms(&self, path: &str) -> Vec<Vec<(String, String)>> {
         let received = self.server.received().into_iter().filter(|(head, _)| head.uri.path() == path);
@@ -576,17 +587,22 @@ async fn calls_under_way_lose_an_account_that_ends() {
 async fn an_account_is_good_for_the_declaration_that_its_user_agreed_to() {
     let mut world = World::new().await;
     world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
-    for change in [
-        (|grant| grant.scope = None) as fn(&mut OAuth2AuthorizationCode),
-        |grant| grant.api_host = "evil.example".to_owned(),
-        |grant| grant.token_url.push('2'),
-        |grant| grant.client_id_secret = "CLIENT_SECRET".to_owned(),
+    let another_way = "the toolkit signs in in another way than when it was connected";
+    for (change, expected) in [
+        (
+            (|grant| grant.scope = None) as fn(&mut OAuth2AuthorizationCode),
+            "the toolkit asks for other scopes than when it was connected",
+        ),
+        (|grant| grant.api_host = "evil.example".to_owned(), another_way),
+        (|grant| grant.token_url.push('2'), another_way),
+        (|grant| grant.client_id_secret = "CLIENT_SECRET".to_owned(), another_way),
     ] {
         let before = world.definition.clone();
         let Auths(auths) = &mut world.definition.auth;
         let Auth::AuthorizationCode(grant) = &mut auths[0] else { panic!("an account") };
         change(grant);
-        assert!(matches!(world.token().await, Err(SignInError::NoAccount { .. })));
+        let Err(SignInError::AccountEnded { reason, .. }) = world.token().await else { panic!("{expected}") };
+        assert_eq!(reason, expected);
         world.definition = before;
     }
     assert_eq!(world.token().await.expect("a token"), "access-1");
@@ -614,14 +630,38 @@ async fn tokens_are_revoked_with_the_refresh_token_and_the_clients_own_credentia
 
     world.accounts.revoke_later(vec![Revocation::of(principal("ana"), account, &secrets)]);
 
-    for _ in 0..500 {
-        if !world.forms("/revoke").is_empty() {
-            break;
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    let form = world.forms("/revoke").remove(0);
+    let form = world.revocations(1).await.remove(0);
     assert_eq!((field(&form, "token"), field(&form, "token_type_hint")), ("refresh-1", "refresh_token"));
+}
+
+#[tokio::test]
+async fn an_account_is_revoked_with_the_client_and_at_the_endpoints_that_it_was_connected_with() {
+    let mut world = World::new().await;
+    world.connect(200, JSON, &tokens(1, 3600)).await.expect("connected");
+    let account = world.vault.stored_account("ana", "books").await.expect("read").expect("there");
+    let mut is_revocable = |change: fn(&mut OAuth2AuthorizationCode)| {
+        let before = world.definition.clone();
+        let Auths(auths) = &mut world.definition.auth;
+        let Auth::AuthorizationCode(grant) = &mut auths[0] else { panic!("an account") };
+        change(grant);
+        let is_revocable = account.is_revocable_by(&crate::outbound_auth::account_grants(&world.definition));
+        world.definition = before;
+        is_revocable
+    };
+
+    assert!(is_revocable(|_| {}));
+    assert!(is_revocable(|grant| grant.scope = None) && is_revocable(|grant| grant.api_host.push('2')));
+    for change in [
+        (|grant| grant.revocation_url = None) as fn(&mut OAuth2AuthorizationCode),
+        |grant| grant.revocation_url = Some("https://evil.example/revoke".to_owned()),
+        |grant| grant.token_url.push('2'),
+        |grant| grant.client_id_secret.push('2'),
+        |grant| grant.client_secret_secret = None,
+    ] {
+        assert!(!is_revocable(change));
+    }
+    let ended = Account { state: AccountState::Ended { reason: String::new() }, ..account };
+    assert!(!ended.is_revocable_by(&crate::outbound_auth::account_grants(&world.definition)));
 }
 
 #[tokio::test]

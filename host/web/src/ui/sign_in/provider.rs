@@ -1,5 +1,7 @@
 //! Sign-in with the external provider: redirect and callback.
 
+use std::iter::once;
+
 use askama::Template;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -13,6 +15,11 @@ use crate::error::WebError;
 use crate::sessions::{Sessions, SignInMode};
 use crate::ui::frame::{self, Frame};
 use crate::ui::text;
+
+/// Maximum number of pending sign-ins of a browser, and their total size in bytes: it sends their cookies with
+/// each request, and proxies accept about 8 KiB of headers.
+const MAX_PENDING: usize = 8;
+const MAX_PENDING_BYTES: usize = 4000;
 
 /// Page for a failed sign-in, with a link to try again.
 #[derive(Template)]
@@ -28,10 +35,30 @@ pub(super) async fn depart(
     sessions: &Sessions,
     provider: &ProviderSignIn,
     to: &str,
+    headers: &HeaderMap,
 ) -> Result<Response, WebError> {
-    let Departure { page, cookie } = provider.begin(to).await?;
-    let cookie = sessions.pending_cookie.set(&cookie, ProviderSignIn::PENDING_LIFETIME);
-    Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), Redirect::to(page.as_str())).into_response())
+    let Departure { page, state, cookie } = provider.begin(to).await?;
+    let pending = &sessions.pending_cookie;
+    let new = pending.named(&state).set(&cookie, ProviderSignIn::PENDING_LIFETIME);
+    let room = MAX_PENDING_BYTES.saturating_sub(new.len());
+    let dropped = beyond(&pending.suffixes(headers, ProviderSignIn::is_state), room);
+    let cookies = once(new).chain(dropped.iter().map(|state| pending.named(state).clear()));
+    let cookies: Vec<_> = cookies.map(|cookie| (header::SET_COOKIE, cookie)).collect();
+    Ok((AppendHeaders(cookies), Redirect::to(page.as_str())).into_response())
+}
+
+/// Returns the cookies of pending sign-ins, given by state with their sizes in bytes, that exceed `room` or
+/// [`MAX_PENDING`]. Browsers send the cookie first that they got first, so the newest are kept.
+fn beyond<'a>(pending: &[(&'a str, usize)], room: usize) -> Vec<&'a str> {
+    let mut kept = 0;
+    let mut bytes = 0;
+    let newest = pending.iter().rev().take_while(|(_, size)| {
+        kept += 1;
+        bytes += size;
+        kept < MAX_PENDING && bytes <= room
+    });
+    let newest = newest.count();
+    pending[..pending.len() - newest].iter().map(|(state, _)| *state).collect()
 }
 
 /// `GET /ui/signin/callback`: the provider's response. Always begins a new session, whatever cookie the
@@ -43,16 +70,21 @@ pub(in crate::ui) async fn arrive(
     headers: HeaderMap,
 ) -> Result<Response, WebError> {
     let SignInMode::Provider(provider) = &sessions.mode else { return Err(WebError::nothing_here()) };
-    let pending = sessions.pending_cookie.read(&headers);
+    let query = query.unwrap_or_default();
+    let pending = ProviderSignIn::state_of(&query).map(|state| sessions.pending_cookie.named(&state));
+    let sealed = pending.as_ref().and_then(|cookie| cookie.read(&headers));
     let address = connection.and_then(|Extension(connection)| connection.address());
-    let outcome = provider.finish(pending, &query.unwrap_or_default(), agent(&headers), address).await;
+    let outcome = provider.finish(sealed, &query, agent(&headers), address).await;
+    let over = pending.map(|cookie| (header::SET_COOKIE, cookie.clear()));
     match outcome {
-        Ok(Arrival { token, to }) => {
-            if let Some(before) = sessions.find_stored(&headers).await? {
-                sessions.end(&before).await?;
+        Ok(Arrival { user, token, to }) => {
+            match sessions.find_stored(&headers).await? {
+                Some(before) if before.user == user => provider.end_followed(&before).await?,
+                Some(before) => sessions.end(&before).await?,
+                None => {}
             }
             let cookie = sessions.cookie.set(&token, sessions.stored.lifetime());
-            let cookies = [cookie, sessions.pending_cookie.clear()].map(|it| (header::SET_COOKIE, it));
+            let cookies: Vec<_> = once((header::SET_COOKIE, cookie)).chain(over).collect();
             Ok((AppendHeaders(cookies), Redirect::to(&to)).into_response())
         }
         // Another tab may have completed the sign-in.
@@ -64,9 +96,9 @@ pub(in crate::ui) async fn arrive(
             Ok(frame::page(StatusCode::BAD_REQUEST, &SignInFailed { frame: None, problem }))
         }
         Err(ProviderError::Refused(problem)) => {
-            let cookie = AppendHeaders([(header::SET_COOKIE, sessions.pending_cookie.clear())]);
+            let cookies: Vec<_> = over.into_iter().collect();
             let page = SignInFailed { frame: None, problem: &problem };
-            Ok((cookie, frame::page(StatusCode::FORBIDDEN, &page)).into_response())
+            Ok((AppendHeaders(cookies), frame::page(StatusCode::FORBIDDEN, &page)).into_response())
         }
         Err(error) => Err(error.into()),
     }

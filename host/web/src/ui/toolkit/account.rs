@@ -110,6 +110,7 @@ pub(in crate::ui) async fn end(By(user): By<User>, Path(id): Path<String>) -> Re
 /// Reason why no account was connected, with advice.
 pub(super) fn in_words(why: &ConnectError) -> String {
     let advice = match why {
+        ConnectError::Failed(cause) if cause.is_passing() => "Begin again below in a while.",
         ConnectError::NoState | ConnectError::Changed => "Begin again below.",
         ConnectError::OtherUser => {
             "If somebody sent you a link to it, do not use it: your account would act for them, or theirs for you."
