@@ -148,3 +148,45 @@ async fn whatever_a_guest_says_of_source_and_owner_is_not_heard() {
     assert_eq!(found[0]["document"]["source"], "neighbour");
     assert_eq!(ana.find_by("probe__search", json!({ "query": "quokka" })).await, [json!(null); 0]);
 }
+
+#[tokio::test]
+async fn a_toolkit_reads_collections_of_its_caller_only_with_the_scope_for_them() {
+    let (_kitbag, ana, ben, _) = start().await;
+    let make = "mutation { createCollection(id: \"handbook\", name: \"Handbook\")
+        shareCollection(id: \"handbook\", with: [{ with: { user: \"ben\" }, role: READER }]) }";
+    ana.ask(make, json!({})).await;
+    let ingest = "mutation($documents: [IngestDocumentInput!]!) {
+        ingest(documents: $documents, collection: \"handbook\") { documents { id } } }";
+    let documents = json!([{ "title": "Holidays", "text": "The quokka has 30 days." }]);
+    let stored = ana.ask(ingest, json!({ "documents": documents })).await;
+    let id = &stored["ingest"]["documents"][0]["id"];
+    let query = json!({ "query": "quokka" });
+    while ben.find_by("probe__search", query.clone()).await.is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+
+    // The probe has the scope svc:collections, and its neighbour svc:search alone.
+    assert_eq!(ben.find_by("neighbour__search", query.clone()).await.len(), 0);
+    assert_eq!(
+        ana.find_by("neighbour__search", query.clone()).await.len(),
+        0,
+        "its curator's own are others"
+    );
+    ben.call("probe__get_document", json!({ "id": id })).await.text();
+    ben.ask(
+        "mutation { ingest(documents: [{ title: \"Mine\", text: \"A quokka of Ben.\" }]) { ingested } }",
+        json!({}),
+    )
+    .await;
+    ben.settled().await;
+    assert_eq!(ben.find_by("neighbour__search", query.clone()).await.len(), 1);
+    assert_eq!(ben.find_by("probe__search", query.clone()).await.len(), 2);
+
+    let end = "mutation { unshareCollection(id: \"handbook\", with: { user: \"ben\" }) }";
+    ana.ask(end, json!({})).await;
+
+    assert_eq!(ben.find_by("probe__search", query).await.len(), 1);
+    let gone = ben.call("probe__get_document", json!({ "id": id })).await;
+    let never = ben.call("probe__get_document", json!({ "id": "0".repeat(32) })).await;
+    assert_eq!(format!("{gone:?}"), format!("{never:?}"));
+}

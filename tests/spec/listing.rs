@@ -32,7 +32,13 @@ async fn a_deploy_answers_with_what_became_live() {
     assert_eq!((&deployed["id"], &deployed["version"]), (&json!("probe"), &json!("1.0.0")));
     assert_eq!(deployed["digest"].as_str().map(str::len), Some(64));
     assert_eq!(deployed["tools"][1], "probe__fetch");
-    for capability in ["egress 169.254.169.254", "secret API_KEY", "scope svc:search", "scope svc:ingest"] {
+    for capability in [
+        "egress 169.254.169.254",
+        "secret API_KEY",
+        "scope svc:search",
+        "scope svc:collections",
+        "scope svc:ingest",
+    ] {
         let listed = deployed["capabilities"].as_array().expect("a list");
         assert!(listed.contains(&json!(capability)), "no {capability} in {listed:?}");
     }

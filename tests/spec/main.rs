@@ -118,6 +118,7 @@ mod typescript;
 mod ui;
 mod ui_account;
 mod ui_browser;
+mod ui_collections;
 mod ui_documents;
 mod ui_log;
 mod ui_review;

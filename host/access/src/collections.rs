@@ -168,12 +168,13 @@ impl AllCollections<'_> {
     pub async fn list(&self) -> Result<Vec<CollectionOverview>, AccessError> {
         let stores = self.0.0.stores();
         let directory = stores.collections.directory();
-        let mut all = Vec::new();
-        for collection in directory.all() {
-            let (usage, _) = stores.knowledge.usage(&Holder::collection(&collection.id)).await?;
-            all.push(CollectionOverview { collection: collection.clone(), usage });
-        }
-        Ok(all)
+        let holders: Vec<_> = directory.all().map(|it| Holder::collection(&it.id)).collect();
+        let usages = stores.knowledge.usages(&holders).await?;
+        let all = directory.all().zip(holders).map(|(collection, holder)| CollectionOverview {
+            collection: collection.clone(),
+            usage: usages.get(&holder).copied().unwrap_or_default(),
+        });
+        Ok(all.collect())
     }
 
     /// See [`Collections::take_over`].

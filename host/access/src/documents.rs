@@ -85,16 +85,9 @@ impl Documents {
         self.0.knowledge().artifact(&self.0.readable(), id).await
     }
 
-    /// Returns the documents that contain this one. Fails if the user may not read it.
+    /// Returns the documents of the holder of this one. Fails if the user may not read it.
     pub async fn around(&self, id: &str) -> Result<HolderDocuments, KnowledgeError> {
         let holder = self.summary(id).await?.holder;
-        Ok(self.of(holder.collection_id())?)
-    }
-
-    /// Returns the deleted documents that contain this one, as [`around`](Self::around) does.
-    pub async fn around_deleted(&self, id: &str) -> Result<HolderDocuments, KnowledgeError> {
-        let bins: Vec<_> = self.0.readable().iter().map(Holder::bin).collect();
-        let holder = self.0.knowledge().summary(&bins, id).await?.holder;
         Ok(self.of(holder.collection_id())?)
     }
 

@@ -452,6 +452,11 @@ impl Knowledge {
         Ok((self.0.store.usage(holder).await?, self.0.store.quota(holder)))
     }
 
+    /// Storage usage of each of these holders that has documents.
+    pub async fn usages(&self, holders: &[Holder]) -> Result<HashMap<Holder, Usage>, KnowledgeError> {
+        Ok(self.0.store.usages(holders).await?)
+    }
+
     /// Returns one page of the holder's documents, newest first.
     pub async fn documents(&self, holder: &Holder, listing: &Listing) -> Result<Page, KnowledgeError> {
         Ok(self.0.store.documents(holder, listing).await?)

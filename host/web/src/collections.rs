@@ -81,7 +81,9 @@ pub(super) struct Listed {
     /// Absent where it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<Size>,
-    members: Vec<Membership>,
+    /// Absent in the list of one's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<Membership>>,
 }
 
 /// What the documents of a collection take.
@@ -109,7 +111,7 @@ impl Listed {
             deleted_at: deletion.as_ref().map(|it| it.at),
             deleted_by: deletion.map(|it| it.by),
             size: None,
-            members: collection.members.clone(),
+            members: None,
         }
     }
 }
@@ -127,6 +129,7 @@ pub(super) async fn list_all(By(operator): By<Operator>) -> Result<Json<List>, W
     let all = operator.collections().list().await?;
     let listed = all.into_iter().map(|it| Listed {
         size: Some(Size { documents: it.usage.documents, bytes: it.usage.bytes }),
+        members: Some(it.collection.members.clone()),
         ..Listed::of(&it.collection, None)
     });
     Ok(Json(List { collections: listed.collect() }))
@@ -217,7 +220,8 @@ async fn shown(user: &User, id: &str) -> Result<Json<Listed>, WebError> {
     let (collection, role) = user.collections().get(id)?;
     let (usage, _) = user.documents().of(Some(id))?.usage().await?;
     let size = Some(Size { documents: usage.documents, bytes: usage.bytes });
-    Ok(Json(Listed { size, ..Listed::of(&collection, Some(role)) }))
+    let members = Some(collection.members.clone());
+    Ok(Json(Listed { size, members, ..Listed::of(&collection, Some(role)) }))
 }
 
 async fn read<T: DeserializeOwned>(body: Body) -> Result<T, WebError> {

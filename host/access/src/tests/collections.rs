@@ -82,7 +82,7 @@ fn caller(fixture: &Fixture, name: &str) -> User {
 }
 
 fn note(title: &str) -> NewDocument {
-    NewDocument { title: title.to_owned(), text: Some("wing".to_owned()), ..NewDocument::default() }
+    NewDocument { title: title.to_owned(), text: Some(format!("wing of {title}")), ..NewDocument::default() }
 }
 
 /// A collection with a document, one more in its bin, and what the table says of its members.
@@ -161,10 +161,10 @@ async fn attempt(handbook: &Handbook, user: &User, act: &str) -> &'static str {
             Err(error) => Err(error),
         },
         "bin" => with(of(), async |it| it.bin(&listing()).await.map(drop)).await,
-        "restore" => match documents.around_deleted(deleted).await {
-            Ok(around) => around.restore(Chosen::Ids(vec![deleted.clone()])).await.map(drop),
-            Err(error) => Err(error),
-        },
+        "restore" => {
+            let gone = Chosen::Ids(vec![deleted.clone()]);
+            with(of(), async |it| it.restore(gone).await.map(drop)).await
+        }
         "purge" => with(of(), async |it| it.purge(Chosen::All).await.map(drop)).await,
         "move-out" => {
             let mine = documents.of(None).expect("their own");

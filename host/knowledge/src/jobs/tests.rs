@@ -87,7 +87,7 @@ async fn without_a_model_a_document_is_ready_once_it_is_indexed() {
 #[tokio::test]
 async fn chunks_are_replaced_when_the_text_changes_and_go_with_their_document() {
     let (context, _data) = context().await;
-    let revisions = "knowledge_revisions WHERE holder = 'ana' AND";
+    let revisions = "knowledge_revisions WHERE holder = 'user:ana' AND";
     let ids = context.ingest("ana", vec![page("A", "https://a.example/", "one"), note("B", "b")]).await;
     context.index_all(None).await;
     assert_eq!(context.store.count("knowledge_revisions WHERE revision = 1 AND removals = 0").await, 1);
@@ -112,8 +112,8 @@ async fn one_user_with_many_documents_does_not_keep_another_waiting() {
     let eve = &context.ingest("eve", notes("e", 1)).await[0];
 
     context.index(Some(Kind::Embed)).await;
-    assert_eq!(context.store.count("chunks WHERE holder = 'ben'").await, 1);
-    assert_eq!(context.store.count("chunks WHERE holder = 'eve'").await, 1);
+    assert_eq!(context.store.count("chunks WHERE holder = 'user:ben'").await, 1);
+    assert_eq!(context.store.count("chunks WHERE holder = 'user:eve'").await, 1);
     context.embed(MODEL, vectors).await;
 
     assert_eq!(context.store.state("ben", ben).await, State::Ready);

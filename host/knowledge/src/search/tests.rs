@@ -243,7 +243,6 @@ async fn vectors_of_another_model_are_not_compared() {
     let library = Library::with_model().await;
     library.add("ana", [note("Wings", "wing"), note("Pets", "cat")]).await;
     library.execute("UPDATE chunks SET model = 'another'").await;
-    library.execute("DELETE FROM knowledge_revisions").await;
 
     let entry = library.search().indexes.one("ana").await;
 

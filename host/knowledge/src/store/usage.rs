@@ -3,9 +3,11 @@
 //! Invariant: no change exceeds its holder's quota, nor do several concurrent ones: counts are compared in the
 //! transaction of the change. A change that reduces an existing excess is accepted.
 
+use std::collections::HashMap;
+
 use kitbag_database::{Executor, Holder, Transaction, sql};
 
-use super::Store;
+use super::{Store, holders_list};
 use crate::quota::{HolderKind, Quota, QuotaExceeded, Quotas, Usage};
 
 impl Store {
@@ -30,6 +32,23 @@ impl Store {
     /// Usage of one holder, with its bin.
     pub(crate) async fn usage(&self, holder: &Holder) -> kitbag_database::Result<Usage> {
         usage(self.0.readers(), holder).await
+    }
+
+    /// Usage of each of these holders that has documents, with its bin.
+    pub(crate) async fn usages(&self, holders: &[Holder]) -> kitbag_database::Result<HashMap<Holder, Usage>> {
+        let with_bins: Vec<_> = holders.iter().flat_map(|holder| [holder.clone(), holder.bin()]).collect();
+        let rows: Vec<(String, i64, i64)> = sql("SELECT holder, documents, bytes FROM knowledge_usage
+             WHERE holder IN (SELECT value FROM json_each($1))")
+        .bind(holders_list(&with_bins))
+        .fetch_all(self.0.readers())
+        .await?;
+        let mut usages: HashMap<_, Usage> = HashMap::new();
+        for (holder, documents, bytes) in rows {
+            let usage = usages.entry(Holder::from(holder).without_bin()).or_default();
+            usage.documents += count(documents);
+            usage.bytes += count(bytes);
+        }
+        Ok(usages)
     }
 
     /// Usage of all users together.

@@ -20,6 +20,11 @@ const DEFAULT_FEEDS: i32 = 50;
 /// Maximum number of feeds per page.
 const MAX_FEEDS: i32 = 1000;
 
+/// Default number of collections per page.
+const DEFAULT_COLLECTIONS: i32 = 50;
+/// Maximum number of collections per page.
+const MAX_COLLECTIONS: i32 = 200;
+
 pub(super) struct Query;
 
 #[Object]
@@ -116,10 +121,18 @@ impl Query {
     }
 
     /// The collections that you may read, by id.
-    #[graphql(complexity = "LIST_COST + child_complexity")]
-    async fn collections(&self, context: &Context<'_>) -> Vec<Collection> {
+    #[graphql(complexity = "LIST_COST + within(first, 50, 200) * child_complexity")]
+    async fn collections(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Collections at most, 1 to 200.", default_with = "Some(50)")] first: Option<i32>,
+        #[graphql(desc = "How many to leave out: those of the pages before.", default_with = "Some(0)")]
+        offset: Option<i32>,
+    ) -> Result<Vec<Collection>, WebError> {
+        let (offset, first) = part(first.unwrap_or(DEFAULT_COLLECTIONS), MAX_COLLECTIONS, offset)?;
         let collections = RequestContext::of(context).user.collections();
-        collections.list().into_iter().map(|(collection, role)| Collection { collection, role }).collect()
+        let collections = collections.list().into_iter().skip(offset as usize).take(first as usize);
+        Ok(collections.map(|(collection, role)| Collection { collection, role }).collect())
     }
 
     /// A collection that you may read; null where there is none with this id.
@@ -140,15 +153,10 @@ impl Query {
         #[graphql(desc = "The collection, by id; without it, your own feeds.")] collection: Option<String>,
     ) -> Result<Vec<Feed>, WebError> {
         let request = RequestContext::of(context);
-        let first = first.unwrap_or(DEFAULT_FEEDS);
-        if !(1..=MAX_FEEDS).contains(&first) {
-            return Err(WebError::invalid("first", format!("must be between 1 and {MAX_FEEDS}")));
-        }
-        let offset = u32::try_from(offset.unwrap_or_default())
-            .map_err(|_| WebError::invalid("offset", "must not be negative"))?;
+        let (offset, first) = part(first.unwrap_or(DEFAULT_FEEDS), MAX_FEEDS, offset)?;
         let _turn = request.turn().await;
         let documents = request.user.documents().of(collection.as_deref())?;
-        let feeds = documents.feeds(offset, first.unsigned_abs()).await?;
+        let feeds = documents.feeds(offset, first).await?;
         Ok(feeds.into_iter().map(|feed| Feed { feed, collection: collection.clone() }).collect())
     }
 
@@ -189,14 +197,21 @@ impl Me {
     }
 }
 
+/// Checked offset and length of a part of a list.
+fn part(first: i32, most: i32, offset: Option<i32>) -> Result<(u32, u32), WebError> {
+    if !(1..=most).contains(&first) {
+        return Err(WebError::invalid("first", format!("must be between 1 and {most}")));
+    }
+    let offset = u32::try_from(offset.unwrap_or_default())
+        .map_err(|_| WebError::invalid("offset", "must not be negative"))?;
+    Ok((offset, first.unsigned_abs()))
+}
+
 /// Page of a list of documents.
 fn page(first: Option<i32>, after: Option<String>) -> Result<knowledge::Listing, WebError> {
-    let first = first.unwrap_or(DEFAULT_DOCUMENTS);
-    if !(1..=MAX_DOCUMENTS).contains(&first) {
-        return Err(WebError::invalid("first", format!("must be between 1 and {MAX_DOCUMENTS}")));
-    }
+    let (_, limit) = part(first.unwrap_or(DEFAULT_DOCUMENTS), MAX_DOCUMENTS, None)?;
     let after = after.as_deref().map(DocumentConnection::position).transpose()?;
-    Ok(knowledge::Listing { after, limit: first.unsigned_abs(), ..knowledge::Listing::default() })
+    Ok(knowledge::Listing { after, limit, ..knowledge::Listing::default() })
 }
 
 /// Number of elements for which a page's fields are charged. Clamped here; the resolver refuses values out of

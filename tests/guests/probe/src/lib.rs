@@ -22,7 +22,7 @@ const EGRESS: [&str; 4] = ["upstream.test:80", "127.0.0.1:18999", "localhost:189
 
 const SECRETS: [&str; 2] = ["API_KEY", "OTHER_KEY"];
 
-const SCOPES: [&str; 4] = ["svc:search", "svc:ingest", "svc:ask", "svc:cache"];
+const SCOPES: [&str; 5] = ["svc:search", "svc:collections", "svc:ingest", "svc:ask", "svc:cache"];
 
 fn describe() -> ToolkitDefinition {
     let tools = vec![

@@ -13,7 +13,7 @@ use crate::embedding::tiny_model;
 
 impl Library {
     pub(super) fn file_of(&self, user: &str) -> PathBuf {
-        self.path().join("search").join(hex::encode(Sha256::digest(user)))
+        self.path().join("search").join(hex::encode(Sha256::digest(Holder::user(user).key())))
     }
 
     /// Searches until the user's file is up to date with the database.

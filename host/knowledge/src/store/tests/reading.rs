@@ -135,7 +135,7 @@ async fn an_id_of_another_user_is_not_even_found_in_the_index() {
         // The query plan depends on the number of rows.
         return;
     }
-    let sql = "EXPLAIN QUERY PLAN SELECT * FROM documents d WHERE d.holder = 'ana' AND d.id = 'x'";
+    let sql = "EXPLAIN QUERY PLAN SELECT * FROM documents d WHERE d.holder = 'user:ana' AND d.id = 'x'";
     let plan: Vec<(i64, i64, i64, String)> = store.0.rows(sql).await;
 
     assert_eq!(plan[0].3, "SEARCH d USING INDEX documents_by_id (holder=? AND id=?)");

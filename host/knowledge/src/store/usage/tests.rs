@@ -24,12 +24,15 @@ impl Store {
     async fn counted(&self, user: &str) -> (u64, u64) {
         // All texts of a row, concatenated; NULL adds nothing.
         let sql = format!(
-            "SELECT (SELECT COUNT(*) FROM documents WHERE holder = '{user}'), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM (
+            "SELECT (SELECT COUNT(*) FROM documents WHERE holder = 'user:{user}'), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM (
                  SELECT octet_length(concat(identity, title, text, url, author, author_folded, file_url,
                      claimed_type, captured)) + COALESCE(artifact_size, 0) AS bytes
-                 FROM documents WHERE holder = '{user}'
+                 FROM documents WHERE holder = 'user:{user}'
                  UNION ALL
-                 SELECT octet_length(concat(key, name, label)) FROM feeds WHERE holder = '{user}') AS taken"
+                 SELECT octet_length(v.title) + octet_length(v.text) FROM document_versions v
+                     JOIN documents d ON d.sequence = v.document WHERE d.holder = 'user:{user}'
+                 UNION ALL
+                 SELECT octet_length(concat(key, name, label)) FROM feeds WHERE holder = 'user:{user}') AS taken"
         );
         let row: (i64, i64) = self.0.rows(&sql).await.remove(0);
         (row.0.try_into().expect("no less than 0"), row.1.try_into().expect("no less than 0"))
@@ -72,7 +75,8 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     let besides = 2 + 4 + HASHED + 4 + 18 + 4 + 18;
     assert_eq!(store.used("ana").await, (2, besides + 9));
     let stored = store.put(&ana, vec![page("Page", "https://a.example/", "short")]).await;
-    assert_eq!(store.used("ana").await, (2, besides + 5), "an update counts once");
+    // The earlier text is kept, with its title.
+    assert_eq!(store.used("ana").await, (2, besides + 5 + 4 + 9), "an update counts once");
     for user in [&ana, &ben] {
         store.put_file(user, "file", &shared).await.expect("there is no quota");
     }
@@ -96,7 +100,7 @@ async fn what_is_counted_is_what_there_is_after_every_change() {
     for user in ["ana", "ben", "eve"] {
         assert_eq!(store.used(user).await, store.counted(user).await, "{user}");
     }
-    store.0.execute("UPDATE documents SET holder = 'eve' WHERE holder = 'ben'").await;
+    store.0.execute("UPDATE documents SET holder = 'user:eve' WHERE holder = 'user:ben'").await;
     assert_eq!((store.used("ben").await, store.used("eve").await), ((0, 0), store.counted("eve").await));
 }
 
