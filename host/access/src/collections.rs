@@ -61,7 +61,7 @@ impl UserCollections<'_> {
     pub fn deleted(&self) -> Vec<Arc<Collection>> {
         let groups = self.0.groups();
         let kept = |it: &&Arc<Collection>| {
-            it.deleted.is_some() && it.role_of(self.0.id(), &groups) == Some(Role::Curator)
+            it.can_be_restored() && it.role_of(self.0.id(), &groups) == Some(Role::Curator)
         };
         self.all().directory().all().filter(kept).cloned().collect()
     }
@@ -139,7 +139,7 @@ impl UserCollections<'_> {
     /// any more.
     fn kept_in_bin(&self, id: &str) -> Result<(), CollectionError> {
         match self.member_of(id)? {
-            (collection, Role::Curator) if collection.deleted.is_some() => self.admit(),
+            (collection, Role::Curator) if collection.can_be_restored() => self.admit(),
             _ => Err(unknown(id)),
         }
     }

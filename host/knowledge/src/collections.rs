@@ -39,6 +39,10 @@ const MAX_DESCRIPTION_BYTES: usize = 2000;
 /// Maximum number of collections that a user has made, deleted ones included.
 const MAX_CREATED: i64 = 20;
 
+/// Value of `deleted_at` while a collection is removed for good: before any time, so that the janitor finishes what a crash
+/// has interrupted.
+const PURGING: i64 = 0;
+
 /// What a member may do with a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -234,9 +238,16 @@ impl Collections {
         self.changed(self.0.store.restore(id, by).await).await
     }
 
-    /// Removes a collection from the bin for good, whose documents are purged already.
-    pub async fn purge(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
-        self.changed(self.0.store.purge(id, by).await).await
+    /// Begins to remove a deleted collection for good: from now on it cannot be restored.
+    pub(super) async fn begin_purge(&self, id: &str) -> Result<(), CollectionError> {
+        self.changed(self.0.store.begin_purge(id).await).await
+    }
+
+    /// Removes a collection for good, once its documents are purged. Returns whether it had none left.
+    pub(super) async fn end_purge(&self, id: &str, by: &Actor) -> Result<bool, CollectionError> {
+        let is_purged = self.0.store.end_purge(id, by).await?;
+        self.publish().await?;
+        Ok(is_purged)
     }
 
     /// Collections that have been in the bin for longer than this.

@@ -50,14 +50,18 @@ impl Knowledge {
         by: &Actor,
     ) -> Result<u64, KnowledgeError> {
         let holder = Holder::collection(id);
+        collections.begin_purge(id).await?;
         let mut count = 0;
-        for of in [&holder, &holder.bin()] {
-            count += self.purge(of, Chosen::All).await?;
-        }
-        match collections.purge(id, by).await {
-            // Another process was faster.
-            Ok(()) | Err(CollectionError::Unknown(_)) => Ok(count),
-            Err(error) => Err(error.into()),
+        loop {
+            for of in [&holder, &holder.bin()] {
+                count += self.purge(of, Chosen::All).await?;
+            }
+            match collections.end_purge(id, by).await {
+                // Another process may have been faster.
+                Ok(true) | Err(CollectionError::Unknown(_)) => return Ok(count),
+                Ok(false) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_database::Holder;
 use kitbag_identity::{Groups, Subject};
 
-use super::{Membership, Role};
+use super::{Membership, PURGING, Role};
 use crate::document::Deletion;
 
 /// A collection, without its documents.
@@ -89,6 +89,11 @@ impl Collection {
     pub fn role_of(&self, user: &str, groups: &Groups) -> Option<Role> {
         let includes = |member: &&Membership| member.subject.includes(user, groups);
         self.members.iter().filter(includes).map(|member| member.role).max()
+    }
+
+    /// Whether it is in the bin, and not about to be removed for good.
+    pub fn can_be_restored(&self) -> bool {
+        self.deleted.as_ref().is_some_and(|deletion| deletion.at > PURGING)
     }
 
     /// Ids of its curators, in words, such as `user:ana`.

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Holder, Scope, Transaction, sql};
 use kitbag_identity::Subject;
 
-use super::{Collection, CollectionError, Description, Directory, MAX_CREATED, MAX_GRANTS, Membership, Role};
+use super::{
+    Collection, CollectionError, Description, Directory, MAX_CREATED, MAX_GRANTS, Membership, PURGING, Role,
+};
 use crate::document::Deletion;
 
 #[derive(FromRow)]
@@ -216,7 +218,7 @@ impl CollectionStore {
     pub(super) async fn restore(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
         let mut transaction = self.0.begin(Scope::Collections).await?;
         let restored = sql("UPDATE collections SET deleted_by = NULL, deleted_at = NULL
-             WHERE id = $1 AND deleted_at IS NOT NULL")
+             WHERE id = $1 AND deleted_at > 0")
         .bind(id)
         .execute(&mut transaction)
         .await?;
@@ -224,14 +226,41 @@ impl CollectionStore {
         commit(transaction, &Entry::new(Act::CollectionRestored, by).name(id)).await
     }
 
-    pub(super) async fn purge(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
+    /// Begins to remove a deleted collection for good: from now on it cannot be restored.
+    pub(super) async fn begin_purge(&self, id: &str) -> Result<(), CollectionError> {
         let mut transaction = self.0.begin(Scope::Collections).await?;
-        let purged = sql("DELETE FROM collections WHERE id = $1 AND deleted_at IS NOT NULL")
+        let begun = sql("UPDATE collections SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NOT NULL")
             .bind(id)
+            .bind(PURGING)
+            .execute(&mut transaction)
+            .await?;
+        expect_one(begun, id)?;
+        count_change(&mut transaction).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Removes a collection whose documents are purged. Returns whether it had none left.
+    pub(super) async fn end_purge(&self, id: &str, by: &Actor) -> Result<bool, CollectionError> {
+        let holder = Holder::collection(id);
+        let bin = holder.bin();
+        // Whoever adds a document has the same lock, and looks whether the collection is there.
+        let mut transaction = self.0.begin(Scope::Holders(&[&holder, &bin])).await?;
+        let has_some: bool = sql("SELECT EXISTS (SELECT 1 FROM documents WHERE holder IN ($1, $2))")
+            .bind(&holder)
+            .bind(&bin)
+            .fetch_value(&mut transaction)
+            .await?;
+        if has_some {
+            return Ok(false);
+        }
+        let purged = sql("DELETE FROM collections WHERE id = $1 AND deleted_at = $2")
+            .bind(id)
+            .bind(PURGING)
             .execute(&mut transaction)
             .await?;
         expect_one(purged, id)?;
-        commit(transaction, &Entry::new(Act::CollectionPurged, by).name(id)).await
+        commit(transaction, &Entry::new(Act::CollectionPurged, by).name(id)).await?;
+        Ok(true)
     }
 
     pub(super) async fn deleted_before(&self, age: Duration) -> kitbag_database::Result<Vec<String>> {

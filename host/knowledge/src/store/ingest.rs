@@ -7,6 +7,7 @@ use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 
 use super::jobs::Kind;
+use super::moves::expect_there;
 use super::usage::usage;
 use super::{Store, as_i64, now, versions};
 use crate::KnowledgeError;
@@ -70,6 +71,7 @@ impl Store {
     ) -> Result<Option<Stored>, KnowledgeError> {
         let now = now();
         let mut transaction = self.0.begin(Scope::Holders(&[&origin.holder])).await?;
+        expect_there(&mut transaction, &origin.holder).await?;
         let before = usage(&mut transaction, &origin.holder).await?;
         let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
         let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;

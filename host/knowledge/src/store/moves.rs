@@ -12,6 +12,7 @@ use super::jobs::Kind;
 use super::usage::usage;
 use super::{Store, as_i64, now};
 use crate::KnowledgeError;
+use crate::collections::CollectionError;
 use crate::document::{Chosen, Conflict};
 
 /// Largest number of documents per transaction.
@@ -75,6 +76,9 @@ impl Store {
         let mut transaction = self.0.begin(Scope::Holders(&[from, to])).await?;
         let rows = chosen_rows(&mut transaction, from, chosen, after).await?;
         let Some(last) = rows.last().map(|row| row.sequence) else { return Ok(Moved::default()) };
+        if !to.is_bin() {
+            expect_there(&mut transaction, to).await?;
+        }
         let before = usage(&mut transaction, &to.without_bin()).await?;
         let feeds = target_feeds(&mut transaction, to, &rows).await?;
         let (rows, conflicts) = without_conflicts(&mut transaction, to, rows, &feeds).await?;
@@ -143,6 +147,20 @@ impl Store {
             .await?;
         Ok(holders.into_iter().map(Holder::from).collect())
     }
+}
+
+/// Fails if the holder is a collection that does not exist, or that was deleted: its documents would outlast it.
+pub(super) async fn expect_there(
+    transaction: &mut Transaction,
+    holder: &Holder,
+) -> Result<(), KnowledgeError> {
+    let Some(id) = holder.collection_id() else { return Ok(()) };
+    let is_there: bool =
+        sql("SELECT EXISTS (SELECT 1 FROM collections WHERE id = $1 AND deleted_at IS NULL)")
+            .bind(id)
+            .fetch_value(transaction)
+            .await?;
+    if is_there { Ok(()) } else { Err(CollectionError::Unknown(id.to_owned()).into()) }
 }
 
 /// The next chosen documents of a holder, in order of their sequence numbers.

@@ -101,6 +101,9 @@ async fn documents_move_into_a_collection_with_their_ids_and_who_added_them() {
     let ana = Holder::user("ana");
     let handbook = Holder::collection("handbook");
     let [one, two] = library.add("ana", [note("Wings", "wing lift"), note("Heat", "wing heat")]).await;
+    let nowhere = library.knowledge.relocate(&ana, &handbook, Chosen::All, "ana").await;
+    assert!(nowhere.is_err(), "there is no such collection");
+    library.make(&handbook).await;
     let same = Origin { holder: handbook.clone(), user_id: "ben".to_owned(), source: "user".to_owned() };
     let there = library.knowledge.ingest(&same, vec![note("Heat", "wing heat")]).await.expect("it is right");
 

@@ -8,6 +8,7 @@ use crate::{Holder, Origin};
 /// Ingests documents for a holder, and waits until they are ready.
 async fn add(library: &Library, holder: &Holder, documents: Vec<NewDocument>) {
     let origin = Origin { holder: holder.clone(), user_id: "ana".to_owned(), source: "user".to_owned() };
+    library.make(holder).await;
     library.knowledge.ingest(&origin, documents).await.expect("they keep the rules");
     library.settled_holder(holder).await;
 }

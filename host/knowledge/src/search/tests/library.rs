@@ -4,8 +4,8 @@ use std::path::Path;
 
 use kitbag_base::tasks::take_a_share;
 use kitbag_base::workers::Workers;
-use kitbag_database::Database;
 use kitbag_database::peers::{Process, Profile};
+use kitbag_database::{Database, sql};
 use kitbag_files::objects::Objects;
 use kitbag_net::egress::{Egress, EgressSettings};
 use tempfile::TempDir;
@@ -128,6 +128,14 @@ impl Library {
 
     async fn settled(&self, user_id: &str) {
         self.settled_holder(&Holder::user(user_id)).await;
+    }
+
+    /// Makes the collection that is this holder, unless it is there, or a user.
+    pub(super) async fn make(&self, holder: &Holder) {
+        let Some(id) = holder.collection_id() else { return };
+        let statement = sql("INSERT INTO collections (id, name, description, created_by, created_at)
+             VALUES ($1, $1, '', 'ana', 0) ON CONFLICT (id) DO NOTHING");
+        self.database.write(statement.bind(id)).await;
     }
 
     /// Waits until the documents of a holder are ready.
