@@ -270,7 +270,7 @@ pub enum StateName {
     Failed,
 }
 
-/// One page of a user's documents, newest first.
+/// One page of a holder's documents, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// Documents, each with its cursor.
@@ -281,7 +281,7 @@ pub struct Page {
     pub total: u64,
 }
 
-/// Number of a user's documents in each state.
+/// Number of a holder's documents in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// [`State::Pending`]
@@ -338,7 +338,7 @@ pub struct Found {
 pub const NO_GOOD_MATCH: &str =
     "No good match was found; the nearest documents are listed, but probably do not answer this.";
 
-/// Share of a user's documents that semantic search covers.
+/// Share of the searched documents that semantic search covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {
     /// Documents that an embedding model has read completely.

@@ -73,22 +73,23 @@ const MEASURED_MODEL: &str = "local:5d1cbe4297030e23";
 /// Shortest time between two warnings about a failing model.
 const WARNING_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Largest number of holders that are searched at once: the caller's own documents, and 64 collections.
-const MAX_HOLDERS: usize = 65;
+/// Largest number of collections that are searched at once.
+const MAX_COLLECTIONS: usize = 64;
 
-/// Whether a query's `in:` operators allow the documents of a holder.
-fn is_in(holder: &Holder, collections: &Names) -> bool {
-    collections.allow(holder.collection_id().unwrap_or(MINE))
-}
-
-fn too_many(holders: usize) -> KnowledgeError {
+/// Returns the holders that a query's `in:` operators allow.
+fn allowed_holders(holders: &[Holder], names: &Names) -> Result<Vec<Holder>, KnowledgeError> {
+    let is_allowed = |holder: &&Holder| names.allow(holder.collection_id().unwrap_or(MINE));
+    let allowed: Vec<_> = holders.iter().filter(is_allowed).cloned().collect();
+    let count = allowed.iter().filter(|holder| holder.collection_id().is_some()).count();
+    if count <= MAX_COLLECTIONS {
+        return Ok(allowed);
+    }
     let mut problems = Problems::default();
-    let most = MAX_HOLDERS - 1;
-    problems.add(
-        "query",
-        format!("would search {holders} collections, and at most {most} are searched at once; choose some with in:NAME"),
+    let problem = format!(
+        "would search {count} collections, and at most {MAX_COLLECTIONS} are searched at once; choose some with in:NAME"
     );
-    KnowledgeError::Invalid(problems)
+    problems.add("query", problem);
+    Err(KnowledgeError::Invalid(problems))
 }
 
 impl Search {
@@ -141,10 +142,7 @@ impl Search {
         } else {
             Parsed::words(&text)
         };
-        let holders: Vec<_> = holders.iter().filter(|it| is_in(it, &collections)).cloned().collect();
-        if holders.len() > MAX_HOLDERS {
-            return Err(too_many(holders.len()));
-        }
+        let holders = allowed_holders(holders, &collections)?;
         let by_words = async {
             let (indexes, allowed) = tokio::try_join!(self.indexes.fresh(&holders), async {
                 Ok(self.allowed(&holders, query, &sources).await?)

@@ -11,7 +11,7 @@ use crate::local_issuer::client;
 use crate::ui_review::wat;
 
 /// Routes that change something without an audit entry, each with the reason.
-const NOT_RECORDED: [(&str, &str); 20] = [
+const NOT_RECORDED: [(&str, &str); 23] = [
     ("PATCH /toolkits/id/config", "a user's own settings, which are no credentials"),
     ("POST /ui/toolkits/id/settings", "the same"),
     ("POST /toolkits/id/hide", "what a user's own clients list"),
@@ -24,11 +24,14 @@ const NOT_RECORDED: [(&str, &str); 20] = [
     ("POST /ui/toolkits/id/tools/tool", "the same"),
     ("POST /mcp", "calls, which have records"),
     ("POST /mcp/", "the same"),
-    ("POST /graphql", "a user's own documents"),
-    ("POST /documents/file", "the same"),
+    ("POST /documents/file", "documents"),
     ("POST /ui/documents/new", "the same"),
     ("POST /ui/documents/file", "the same"),
     ("POST /ui/documents/id/delete", "the same"),
+    ("POST /ui/documents/id/move", "the same"),
+    ("POST /ui/documents/id/versions/number/restore", "the same"),
+    ("POST /ui/bin/restore", "the same"),
+    ("POST /ui/bin/purge", "the same"),
     ("POST /ui/toolkits/id/account/connect", "only leads to the provider"),
     ("POST /oauth/register", "open to anybody, and gives no access"),
     ("POST /oauth/authorize", "gives a code: the grant is recorded when it is redeemed"),
@@ -235,6 +238,8 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     steps.step("POST /ui/toolkits/id/versions/take-over", &["toolkit.taken_over"], take).await;
     steps.step("DELETE /toolkits/id", &["toolkit.removed"], ana.delete("/toolkits/wat")).await;
 
+    collections(&kitbag, &mut steps).await;
+
     // Accounts, and consents.
     connect_and_end_accounts(&kitbag, &mut steps).await;
     vouch_and_agree(&kitbag, &mut steps).await;
@@ -254,6 +259,54 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let log = ana.get("/audit?since=1h").await.text().to_owned();
     assert!(!log.contains(CANARY), "{log}");
     assert!(log.lines().count() > 40, "{log}");
+}
+
+/// Tests each act on a collection, on both routes.
+async fn collections(kitbag: &Kitbag, steps: &mut Steps) {
+    let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
+    let create = async { una.post("/collections", &json!({ "id": "handbook", "name": CANARY })).await };
+    let created = steps.step("POST /collections", &["collection.created"], create).await;
+    assert_eq!((&created[0]["user"], &created[0]["name"]), (&json!("una"), &json!("handbook")));
+    let describe = async { una.patch("/collections/handbook", &json!({ "name": CANARY })).await };
+    steps.step("PATCH /collections/id", &["collection.described"], describe).await;
+    let sales = json!({ "members": [{ "group": "sales", "role": "reader" }] });
+    let share = async { una.post("/collections/handbook/members", &sales).await };
+    let shared = steps.step("POST /collections/id/members", &["collection.shared"], share).await;
+    assert_eq!(shared[0]["name"], "handbook group:sales reader");
+    let unshare = async { una.delete("/collections/handbook/members?group=sales").await };
+    let unshared = steps.step("DELETE /collections/id/members", &["collection.unshared"], unshare).await;
+    assert_eq!(unshared[0]["name"], "handbook group:sales");
+    let take = async { ana.post("/collections/handbook/take-over", &json!({})).await };
+    steps.step("POST /collections/id/take-over", &["collection.taken_over"], take).await;
+    let delete = async { una.delete("/collections/handbook").await };
+    steps.step("DELETE /collections/id", &["collection.deleted"], delete).await;
+    let restore = async { una.post("/collections/handbook/restore", &json!({})).await };
+    steps.step("POST /collections/id/restore", &["collection.restored"], restore).await;
+    una.delete("/collections/handbook").await.assert_status(204);
+    let purge = async { una.delete("/collections/handbook?purge=true").await };
+    steps.step("DELETE /collections/id", &["collection.purged"], purge).await;
+    let mutation = json!({ "query": "mutation { createCollection(id: \"plans\", name: \"Plans\") }" });
+    let create = async { una.post("/graphql", &mutation).await };
+    steps.step("POST /graphql", &["collection.created"], create).await;
+
+    let visitor = Visitor::sign_in(kitbag, "una").await;
+    let about = [("id", "notes"), ("name", CANARY)];
+    let create = async { visitor.post("/ui/collections", &about).await };
+    steps.step("POST /ui/collections", &["collection.created"], create).await;
+    let describe = async { visitor.post("/ui/collections/notes", &about).await };
+    steps.step("POST /ui/collections/id", &["collection.described"], describe).await;
+    let cid = [("kind", "user"), ("name", "cid")];
+    let share = async { visitor.post("/ui/collections/notes/share", &cid).await };
+    steps.step("POST /ui/collections/id/share", &["collection.shared"], share).await;
+    let unshare = async { visitor.post("/ui/collections/notes/unshare", &cid).await };
+    steps.step("POST /ui/collections/id/unshare", &["collection.unshared"], unshare).await;
+    let delete = async { visitor.post("/ui/collections/notes/delete", &[]).await };
+    steps.step("POST /ui/collections/id/delete", &["collection.deleted"], delete).await;
+    let restore = async { visitor.post("/ui/collections/notes/restore", &[]).await };
+    steps.step("POST /ui/collections/id/restore", &["collection.restored"], restore).await;
+    visitor.post("/ui/collections/notes/delete", &[]).await.assert_status(303);
+    let purge = async { visitor.post("/ui/collections/notes/purge", &[]).await };
+    steps.step("POST /ui/collections/id/purge", &["collection.purged"], purge).await;
 }
 
 /// Tests vouching for a version, consent on both routes, and allowing a tool in code.

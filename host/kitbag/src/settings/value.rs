@@ -155,9 +155,11 @@ fn plain_url(text: &str) -> Option<Url> {
 
 /// First segments of the server's own paths. A base URL must not start with one: a proxy that strips the base
 /// path would confuse them.
-const OWN_SEGMENTS: [&str; 18] = [
+const OWN_SEGMENTS: [&str; 20] = [
     ".well-known",
+    "all-collections",
     "audit",
+    "collections",
     "documents",
     "failures",
     "graphql",

@@ -59,7 +59,7 @@ struct Seen {
     epoch: u64,
     /// `None` until the first load is complete.
     revision: Option<Revision>,
-    /// Whether the vectors exceeded the memory limit: the user's chunks are searched by full text only.
+    /// Whether the vectors exceeded the memory limit: the holder's chunks are searched by full text only.
     without_vectors: bool,
     filed: Filed,
 }
@@ -230,7 +230,7 @@ impl Indexes {
         Ok(())
     }
 
-    /// Loads the user's file, if there is one, so that only later changes are read from the database.
+    /// Loads the holder's file, if there is one, so that only later changes are read from the database.
     async fn load_file(
         &self,
         holder: &Holder,
@@ -247,7 +247,7 @@ impl Indexes {
         self.check(holder, entry, seen, true)
     }
 
-    /// Next page of the user's rows, and its end.
+    /// Next page of the holder's rows, and its end.
     async fn page(
         &self,
         holder: &Holder,

@@ -1,4 +1,4 @@
-//! File format of a user's index, without dead entries. Large columns are searched in place.
+//! File format of a holder's index, without dead entries. Large columns are searched in place.
 //!
 //! ```text
 //! magic | version | size of the header (u32) | header (JSON) | columns | size of each column (u64) | seal

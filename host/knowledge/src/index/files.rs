@@ -47,7 +47,7 @@ impl Files {
         Self { data: data.to_owned(), max_total, scratch: Arc::default() }
     }
 
-    /// Name of a user's file.
+    /// Name of a holder's file.
     pub(super) fn name_of(holder: &Holder) -> String {
         hex::encode(Sha256::digest(holder.key()))
     }
@@ -80,7 +80,7 @@ impl Files {
         Ok(names(&folder)?.into_iter().filter(|name| is_digest(name)).map(header).collect())
     }
 
-    /// Opens the file of a user, and marks it as most recently used.
+    /// Opens the file of a holder, and marks it as most recently used.
     pub(super) fn open(&self, holder: &Holder) -> io::Result<Option<File>> {
         let file = match self.folder()?.open_file(&Self::name_of(holder)) {
             Ok(file) => file,
@@ -102,7 +102,7 @@ impl Files {
         Ok(file)
     }
 
-    /// Writes a new file of at most `size` bytes for a user, durably, without replacing the existing one yet.
+    /// Writes a new file of at most `size` bytes for a holder, durably, without replacing the existing one yet.
     /// Evicts the least recently used files to make room.
     pub(super) fn write(
         &self,
@@ -128,7 +128,7 @@ impl Files {
         self.folder()?.remove_file(UNFINISHED).map(drop)
     }
 
-    /// Replaces the user's file by the finished one.
+    /// Replaces the holder's file by the finished one.
     pub(super) fn finish(&self, holder: &Holder) -> io::Result<()> {
         let folder = self.folder()?;
         folder.rename(UNFINISHED, &folder, &Self::name_of(holder))

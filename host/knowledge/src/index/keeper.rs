@@ -223,7 +223,7 @@ impl Keeper {
         }
     }
 
-    /// Writes the file of a user's index, which was loaded in this epoch, on a low-priority thread. Returns
+    /// Writes the file of a holder's index, which was loaded in this epoch, on a low-priority thread. Returns
     /// whether the file is in place.
     pub(super) async fn put(
         &self,

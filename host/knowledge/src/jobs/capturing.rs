@@ -239,7 +239,7 @@ async fn keep(
     settle(context, job, failure("the file could not be kept: storage failed", FailureKind::Storage)).await
 }
 
-/// Checks whether the user's quota has room for at least one byte: otherwise nothing is downloaded.
+/// Checks whether the holder's quota has room for at least one byte: otherwise nothing is downloaded.
 async fn has_room(context: &Context, holder: &Holder) -> kitbag_database::Result<Result<(), QuotaExceeded>> {
     let used = context.store.usage(holder).await?;
     Ok(context.store.check(holder, used, Usage { bytes: used.bytes.saturating_add(1), ..used }))

@@ -82,7 +82,7 @@ impl Store {
         Ok(keeps_file)
     }
 
-    /// Stores the result of a capture, unless that exceeds the user's quota; the document is indexed next.
+    /// Stores the result of a capture, unless that exceeds the holder's quota; the document is indexed next.
     /// Returns whether the job was still current.
     pub(crate) async fn keep_captured(
         &self,
@@ -125,11 +125,11 @@ impl Store {
         Ok(Ok(kept))
     }
 
-    /// Queues captures again that failed for lack of `dependency`. Returns their number.
+    /// Queues captures again that failed for lack of `dependency`, but for documents in a bin. Returns their number.
     pub(crate) async fn capture_again(&self, dependency: &str) -> kitbag_database::Result<u64> {
         let mut transaction = self.0.begin(Scope::AllHolders).await?;
         sql("INSERT INTO knowledge_jobs (document, holder, kind, tries, run_at)
-             SELECT sequence, holder, 'capture', 0, $2 FROM documents WHERE lacking = $1
+             SELECT sequence, holder, 'capture', 0, $2 FROM documents WHERE lacking = $1 AND deleted_at IS NULL
              ON CONFLICT (document) DO UPDATE
              SET kind = 'capture', tries = 0, run_at = excluded.run_at, taken_by = NULL")
         .bind(dependency)
@@ -139,7 +139,7 @@ impl Store {
         let again =
             sql("UPDATE documents SET state = 'pending', failed_job = NULL, reason = NULL, lacking = NULL,
                  revision = revision + 1
-             WHERE lacking = $1")
+             WHERE lacking = $1 AND deleted_at IS NULL")
             .bind(dependency)
             .execute(&mut transaction)
             .await?;
@@ -147,7 +147,7 @@ impl Store {
         Ok(again)
     }
 
-    /// Links a captured file to a document, unless that exceeds the user's quota or the file was deleted
+    /// Links a captured file to a document, unless that exceeds the holder's quota or the file was deleted
     /// meanwhile. Returns whether the document now refers to the file.
     pub(super) async fn refer_to(
         &self,

@@ -98,7 +98,7 @@ impl Store {
         Ok(row.map(Into::into))
     }
 
-    /// Number of the user's documents in each state.
+    /// Number of the holder's documents in each state.
     pub(crate) async fn counts(&self, holder: &Holder) -> kitbag_database::Result<Counts> {
         let rows: Vec<(String, i64)> =
             sql("SELECT state, COUNT(*) FROM documents WHERE holder = $1 GROUP BY state")
@@ -136,7 +136,7 @@ impl Store {
         Ok(rows.into_iter().map(|row| (row.sequence, row.summary.into())).collect())
     }
 
-    /// One page of the user's documents, newest first.
+    /// One page of the holder's documents, newest first.
     pub(crate) async fn documents(
         &self,
         holder: &Holder,

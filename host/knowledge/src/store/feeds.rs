@@ -21,7 +21,7 @@ struct FeedRow {
 }
 
 impl Store {
-    /// One page of the user's feeds, sorted by source and name: at most `limit`, after the first `offset`.
+    /// One page of the holder's feeds, sorted by source and name: at most `limit`, after the first `offset`.
     pub(crate) async fn feeds(
         &self,
         holder: &Holder,
@@ -39,7 +39,7 @@ impl Store {
         Ok(rows.into_iter().map(feed).collect())
     }
 
-    /// Number of documents in a feed of the user; an index-only query.
+    /// Number of documents in a feed of the holder; an index-only query.
     pub(crate) async fn feed_size(
         &self,
         holder: &Holder,

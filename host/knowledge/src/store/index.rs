@@ -16,7 +16,7 @@ const MAX_IDS: i64 = 20_000;
 /// Position before the first row.
 pub(crate) const BEGINNING: End = (i64::MIN, i64::MIN);
 
-/// Number of changes to a user's chunks.
+/// Number of changes to a holder's chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Revision {
     pub(crate) revision: i64,
@@ -38,7 +38,7 @@ pub(crate) struct ChunkRow {
 }
 
 impl Store {
-    /// Current revision of the user's chunks.
+    /// Current revision of the holder's chunks.
     pub(crate) async fn revision(&self, holder: &Holder) -> kitbag_database::Result<Revision> {
         let found: Option<(i64, i64)> =
             sql("SELECT revision, removals FROM knowledge_revisions WHERE holder = $1")
@@ -48,7 +48,7 @@ impl Store {
         Ok(found.map(|(revision, removals)| Revision { revision, removals }).unwrap_or_default())
     }
 
-    /// Next page of the user's chunks in order of revision, with vectors of this model, and the end of the page; `None` if there are no more chunks.
+    /// Next page of the holder's chunks in order of revision, with vectors of this model, and the end of the page; `None` if there are no more chunks.
     pub(crate) async fn chunks_after(
         &self,
         holder: &Holder,
@@ -87,7 +87,7 @@ impl Store {
         }
     }
 
-    /// Ids of all the user's chunks.
+    /// Ids of all the holder's chunks.
     pub(crate) async fn chunk_ids(&self, holder: &Holder) -> kitbag_database::Result<HashSet<i64>> {
         let mut found = HashSet::new();
         // A chunk that gets another revision meanwhile moves to a later page, and is not missed.
