@@ -78,12 +78,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["ingest"] => &[&jsonl, "--jsonl", "--wait"],
         ["documents", "show" | "history" | "download" | "delete" | "restore"]
         | ["toolkit", "uploads", "show" | "discard"] => &["d-1"],
-        ["documents", "purge"] => &["d-1", "--yes"],
         ["documents", "move"] => &["d-1", "--to", "evil"],
-        ["collection", "new" | "show" | "share" | "delete" | "restore"] => &["evil"],
         ["collection", "describe"] => &["evil", "--name", "evil"],
-        ["collection", "unshare"] => &["evil", "--everyone"],
-        ["collection", "purge" | "take-over"] => &["evil", "--yes"],
         ["toolkit", "new"] => &[EVIL],
         ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev" | "update-openapi"] => &[&evil_file],
@@ -92,18 +88,21 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
             "show" | "logs" | "rollback" | "remove" | "release" | "hide" | "show-again" | "sign-out"
             | "share" | "allow-in-code" | "clear-cache",
         ]
+        | ["collection", "new" | "show" | "share" | "delete" | "restore"]
         | ["key", "new" | "revoke"]
         | ["config", "get"]
         | ["secret", "list"]
         | ["publisher", "remove"] => &["evil"],
-        ["toolkit", "unshare"] => &["evil", "--everyone"],
+        ["toolkit" | "collection", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "sign"] => &[&component, "--key", &key],
         ["toolkit", "push"] => &[&component, "oci://127.0.0.1:1/evil", "--key", &key],
         ["publisher", "add"] => &["evil", &public],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
-        ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
+        ["toolkit", "uploads", "deploy"] | ["documents", "purge"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],
-        ["toolkit", "agree" | "take-over" | "reset-publisher"] => &["evil", "--yes"],
+        ["toolkit", "agree" | "take-over" | "reset-publisher"] | ["collection", "purge" | "take-over"] => {
+            &["evil", "--yes"]
+        }
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],

@@ -67,7 +67,7 @@ fn good(head: &Parts, server: &str) -> Response {
         "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
         "collection": EVIL, "addedBy": EVIL, "changedBy": EVIL, "deletedAt": EVIL, "deletedBy": EVIL,
         "versions": [{
-            "number": 3, "title": EVIL, "changedAt": EVIL, "replacedAt": EVIL, "changedBy": EVIL, "text": EVIL,
+            "number": 3, "title": EVIL, "changedAt": EVIL, "replacedAt": EVIL, "changedBy": EVIL,
         }],
         "feed": { "key": EVIL, "name": EVIL, "label": EVIL }, "state": EVIL, "reason": EVIL,
         "artifact": { "mediaType": EVIL, "size": 1.0, "url": EVIL }, "createdAt": EVIL, "updatedAt": EVIL,
