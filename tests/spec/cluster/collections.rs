@@ -89,3 +89,35 @@ async fn a_collection_that_is_deleted_or_restored_on_one_process_is_so_on_both()
         assert!(found(one).await && found(other).await, "round {round}");
     }
 }
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn of_two_curators_who_end_each_other_at_once_one_stays() {
+    let cluster = Cluster::new().await;
+    let pair = pair(&cluster).await;
+    let ana = cluster.user(&pair[0], "ana");
+    let ben = cluster.user(&pair[1], "ben");
+    let new = json!({ "id": "handbook", "name": "Handbook" });
+    ana.post("/collections", &new).await.assert_status(201);
+
+    for round in 0..10 {
+        // Whoever is left makes the other one a curator again.
+        let is_anas = ana.get("/collections/handbook").await.status == 200;
+        let keeper = if is_anas { &ana } else { &ben };
+        let both = json!({ "members": [{ "user": "ana", "role": "curator" }, { "user": "ben", "role": "curator" }] });
+        keeper.post("/collections/handbook/members", &both).await.assert_status(200);
+
+        let (by_ana, by_ben) = tokio::join!(
+            ana.delete("/collections/handbook/members?user=ben"),
+            ben.delete("/collections/handbook/members?user=ana"),
+        );
+
+        let mut statuses = [by_ana.status.as_u16(), by_ben.status.as_u16()];
+        statuses.sort_unstable();
+        assert_eq!(statuses[0], 204, "round {round}");
+        assert!([404, 409].contains(&statuses[1]), "round {round}: {statuses:?}");
+        let left =
+            [ana.get("/collections/handbook").await.status, ben.get("/collections/handbook").await.status];
+        assert_eq!(left.iter().filter(|status| **status == 200).count(), 1, "round {round}: {left:?}");
+    }
+}
