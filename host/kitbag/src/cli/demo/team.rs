@@ -148,3 +148,41 @@ async fn settle(client: &Client) -> Result<(), CliError> {
 fn text(title: &str, text: &str) -> Value {
     json!({ "title": title, "text": text })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::future::pending;
+    use std::net::SocketAddr;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::app::App;
+    use crate::settings::Settings;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn each_user_finds_what_is_theirs_and_what_both_read() {
+        let private = Permissions::from_mode(0o700);
+        let data = tempfile::Builder::new().permissions(private).tempdir().expect("a scratch directory");
+        let settings = Settings {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+            data: data.path().to_owned(),
+            ..Settings::default()
+        };
+        let app = App::start(&settings).await.expect("it starts");
+        tokio::spawn(app.serve(pending()));
+        let curator = Connection::local(data.path().to_owned()).open().await.expect("it serves");
+
+        // A data directory is that of several demos.
+        for _ in 0..2 {
+            let shown = show(&curator, data.path()).await.expect("it is shown");
+
+            assert_eq!(
+                shown,
+                "How do we travel to customers?\n  \
+                 as local\n    Travelling (of handbook, which both read)\n    My trips (of local alone)\n  \
+                 as ben\n    Travelling (of handbook, which both read)\n    Notes of Ben (of ben alone)"
+            );
+        }
+    }
+}
