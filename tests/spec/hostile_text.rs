@@ -126,6 +126,7 @@ fn further_runs(path: &[String]) -> Vec<Vec<String>> {
         ["collection", "list"] => &[&["--all"]],
         ["documents", "list"] => &[&["--collection", "evil"]],
         ["documents", "show"] => &[&["d-1", "--version", "3"]],
+        ["search"] => &[&["what is new", "--in", "evil"]],
         ["documents", "restore"] => &[&["d-1", "--version", "3"], &["--all", "--collection", "evil"]],
         ["documents", "delete"] => &[&["d-1", "--purge", "--yes"], &["--source", "evil", "--yes"]],
         ["documents", "move"] => &[&["--all", "--to", "evil", "--yes"]],

@@ -96,6 +96,7 @@ fn good(head: &Parts, server: &str) -> Response {
             "document": document, "deleteDocuments": 1, "purgeDocuments": 1, "restoreVersion": EVIL,
             "restoreDocuments": conflicts(), "moveDocuments": conflicts(),
             "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
+            "c0": { "id": EVIL },
             "d0": { "state": "FAILED", "reason": EVIL, "collection": EVIL },
         } }),
         ("GET", "/collections" | "/all-collections") => json!({ "collections": [collection()] }),

@@ -82,8 +82,11 @@ pub(super) struct Record {
     deleted_at: Option<i64>,
     deleted_by: Option<String>,
     /// `None` in lists for members.
+    #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<Size>,
-    members: Vec<Membership>,
+    /// `None` in lists for members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<Membership>>,
 }
 
 /// What the documents of a collection take.
@@ -121,7 +124,11 @@ impl Record {
         if let Some(deletion) = self.deletion() {
             say!("in the bin since {}", deletion);
         }
-        print_members(&self.id, &self.members);
+        print_members(&self.id, self.members());
+    }
+
+    fn members(&self) -> &[Membership] {
+        self.members.as_deref().unwrap_or_default()
     }
 
     /// Time and user of the deletion; `None` unless the collection is in the bin.

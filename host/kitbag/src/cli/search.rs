@@ -2,12 +2,13 @@
 
 mod highlight;
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use clap::Args;
 use kitbag_knowledge::{Coverage, DEFAULT_RESULTS, MAX_RESULTS, MINE, NO_GOOD_MATCH};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::client::{Client, Connection};
 use super::error::CliError;
@@ -31,7 +32,8 @@ const QUERY: &str =
   }
 }";
 
-const COLLECTIONS: &str = "{ collections { id } }";
+/// Collections that are searched at once.
+const MAX_COLLECTIONS: usize = 64;
 
 /// Search your documents, and those of your collections.
 #[derive(Args, Debug)]
@@ -160,23 +162,25 @@ impl Search {
 
 /// Fails if a collection is none that the user may read: a search would find nothing there.
 async fn check_collections(client: &Client, names: &[String]) -> Result<(), CliError> {
-    #[derive(Deserialize)]
-    struct CollectionsResponse {
-        collections: Vec<Collection>,
-    }
-    #[derive(Deserialize)]
-    struct Collection {
-        id: String,
-    }
-
-    if names.iter().all(|name| name == MINE) {
+    // More of them are refused by the search.
+    let names: Vec<_> = names.iter().filter(|name| *name != MINE).take(MAX_COLLECTIONS).collect();
+    if names.is_empty() {
         return Ok(());
     }
-    let CollectionsResponse { collections } = client.ask(COLLECTIONS, json!({})).await?;
-    let is_known = |name: &String| name == MINE || collections.iter().any(|known| known.id == *name);
-    match names.iter().find(|name| !is_known(name)) {
+    let mut declared = String::new();
+    let mut fields = String::new();
+    let mut variables = Map::new();
+    for (index, name) in names.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(declared, "$c{index}: String! ");
+        let _ = write!(fields, "c{index}: collection(id: $c{index}) {{ id }} ");
+        variables.insert(format!("c{index}"), Value::from(name.as_str()));
+    }
+    let query = format!("query ({declared}) {{ {fields} }}");
+    let answer: Value = client.ask(&query, Value::Object(variables)).await?;
+    match names.iter().enumerate().find(|(index, _)| answer[format!("c{index}")].is_null()) {
         None => Ok(()),
-        Some(unknown) => Err(CliError::new(format!("there is no collection {unknown}"))
+        Some((_, unknown)) => Err(CliError::new(format!("there is no collection {unknown}"))
             .hint("`kitbag collection list` lists those that you may read")),
     }
 }

@@ -133,7 +133,7 @@ fn line(collection: &Record) -> Text {
     let role = collection.role.map_or("", role_name);
     let mut line = text!("{:<24} {:<8} {}", collection.id, role, Text::prose(&collection.name));
     if let Some(size) = collection.size {
-        let curators = collection.members.iter().filter(|member| member.role == Role::Curator);
+        let curators = collection.members().iter().filter(|member| member.role == Role::Curator);
         let curators: Vec<_> = curators.map(|member| member.subject.to_string()).collect();
         line = text!("{}\n    {}; kept by {}", line, size.words(), curators.join(", "));
     }

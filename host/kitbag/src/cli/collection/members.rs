@@ -66,7 +66,7 @@ impl Share {
         let subjects = whom.subjects();
         if subjects.is_empty() {
             let Record { members, .. } = Record::get(&client, &id).await?;
-            return Members { members }.report(&id);
+            return Members { members: members.unwrap_or_default() }.report(&id);
         }
         let role = if curator { Role::Curator } else { Role::Reader };
         let members = subjects.into_iter().map(|subject| Membership { subject, role }).collect();
@@ -86,7 +86,7 @@ impl Unshare {
             client.delete(&format!("{}/members?{}", path(&id), query_parameter(subject))).await?;
         }
         match client.try_send(Method::GET, &path(&id), "application/json", "").await {
-            Ok(Record { members, .. }) => Members { members }.report(&id),
+            Ok(Record { members, .. }) => Members { members: members.unwrap_or_default() }.report(&id),
             // The user has ended their own membership.
             Err(Failed::Refused(_)) => {
                 report(&Members { members: Vec::new() }, || say!("You are no member of {} any more.", id))
