@@ -345,6 +345,33 @@ async fn documents_go_to_the_bin_and_come_back_with_their_ids() {
 }
 
 #[tokio::test]
+async fn the_documents_of_a_feed_go_and_come_back_together() {
+    let team = Team::start().await;
+    let ana = &team.ana;
+    let feed = json!({ "key": "plans", "name": "Plans" });
+    let note = |name: &str, feed: &Value| json!({ "title": name, "text": format!("The wombat of {name}."), "feed": feed });
+    team.with_handbook(json!([note("One", &feed), note("Two", &feed), note("Three", &Value::Null)])).await;
+    ana.ingest(json!([note("Mine", &feed)])).await;
+    let of_feed = ["--feed", "plans", "--collection", "handbook"];
+    let run =
+        async |verb: &str| team.json(ana, &[&["documents", verb], &of_feed[..], &["--yes"]].concat()).await;
+
+    assert_eq!(run("delete").await, json!({ "count": 2, "purged": false }));
+    let mut found = team.found(ana, "wombat").await;
+    found.sort();
+    assert_eq!(found, ["Mine", "Three"], "no other feed of this key, and no other document");
+    let feeds = "{ feeds(collection: \"handbook\") { key documentCount } }";
+    assert_eq!(ana.ask(feeds, json!({})).await["feeds"], json!([]));
+
+    let restored = team.json(ana, &[&["documents", "restore"], &of_feed[..]].concat()).await;
+    assert_eq!(restored, json!({ "count": 2, "conflicts": [] }));
+    assert_eq!(ana.ask(feeds, json!({})).await["feeds"], json!([{ "key": "plans", "documentCount": 2 }]));
+    assert_eq!(run("delete").await["count"], 2);
+    assert_eq!(run("purge").await, json!({ "count": 2 }));
+    assert_eq!(team.json(ana, &["documents", "bin", "--collection", "handbook"]).await, json!([]));
+}
+
+#[tokio::test]
 async fn a_document_that_is_there_already_stays_in_the_bin_and_it_is_said_what_to_do() {
     let team = Team::start().await;
     let ana = &team.ana;
@@ -414,7 +441,9 @@ async fn documents_move_with_their_ids_and_who_added_them() {
     let team = Team::start().await;
     let Team { ana, ben, .. } = &team;
     team.with_handbook(json!([{ "title": "Travel", "text": "The wombat train." }])).await;
-    let note = json!([{ "title": "Note", "text": "A wombat of Ana." }]);
+    let of_ana = |text: &str| json!([{ "title": "Note", "text": text, "url": "https://a.example/note" }]);
+    let note = of_ana("A wombat of Ana.");
+    ana.ingest(of_ana("A numbat of Ana.")).await;
     let id = ana.ingest(note.clone()).await.remove(0);
 
     let moved = team.json(ana, &["documents", "move", &id, "--to", "handbook"]).await;
@@ -422,6 +451,8 @@ async fn documents_move_with_their_ids_and_who_added_them() {
     let shown = team.json(ben, &["documents", "show", &id]).await;
     assert_eq!((&shown["collection"], &shown["addedBy"]), (&json!("handbook"), &json!("ana")));
     assert_eq!(team.found(ben, "wombat").await.len(), 2);
+    let earlier = team.json(ben, &["documents", "show", &id, "--version", "1"]).await;
+    assert_eq!(earlier["text"], "A numbat of Ana.", "its versions come along");
 
     let copy = ana.ingest(note).await.remove(0);
     let conflict = team.run(ana, &["documents", "move", &copy, "--to", "handbook"]).await;
