@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, stdin};
 use clap::Args;
 
 use super::error::CliError;
-use super::terminal::{Text, note};
+use super::terminal::{Text, note, stderr_is_terminal};
 
 /// Whether to ask.
 #[derive(Args, Debug)]
@@ -21,7 +21,9 @@ impl Confirmation {
         if self.yes {
             return Ok(());
         }
-        note!("{}", Text::wrapped(&Text::prose(consequence), 0));
+        let consequence = Text::prose(consequence);
+        // A terminal would break words.
+        note!("{}", if stderr_is_terminal() { Text::wrapped(&consequence, 0) } else { consequence });
         if !stdin().is_terminal() {
             return Err(CliError::new("there is no terminal to ask whether to go on")
                 .hint("say it with --yes, if that is what you want"));
