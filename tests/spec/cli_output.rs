@@ -71,7 +71,7 @@ async fn commands_that_change_something_report_it_as_json() {
     let ingested = script(&["ingest", note.to_str().expect("UTF-8"), "--wait"]).await;
     assert_eq!(ingested[0]["change"], "CREATED", "{ingested}");
     let id = ingested[0]["id"].as_str().expect("an id");
-    assert_eq!(script(&["documents", "delete", id]).await, json!({ "id": id }));
+    assert_eq!(script(&["documents", "delete", id]).await, json!({ "count": 1, "purged": false }));
     assert_eq!(script(&["toolkit", "release", "hints"]).await, json!({ "id": "hints" }));
     assert_eq!(script(&["toolkit", "remove", "hints", "--yes"]).await, json!({ "id": "hints" }));
     let token = script(&["token", "--lifetime", "1m"]).await;

@@ -4,6 +4,7 @@
 mod asking;
 mod audience;
 mod changes;
+mod collections;
 mod failover;
 mod files;
 mod jobs;

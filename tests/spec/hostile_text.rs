@@ -65,7 +65,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
-        | ["documents" | "toolkit" | "key" | "publisher", "list"]
+        | ["documents" | "collection" | "toolkit" | "key" | "publisher", "list"]
+        | ["documents", "bin"]
         | ["vault", "rotate"]
         | ["toolkit", "failures" | "outdated"]
         | ["toolkit", "uploads", "list"] => &[],
@@ -75,9 +76,10 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["man"] => &[&pages],
         ["search"] => &["what is new"],
         ["ingest"] => &[&jsonl, "--jsonl", "--wait"],
-        ["documents", "show" | "download" | "delete"] | ["toolkit", "uploads", "show" | "discard"] => {
-            &["d-1"]
-        }
+        ["documents", "show" | "history" | "download" | "delete" | "restore"]
+        | ["toolkit", "uploads", "show" | "discard"] => &["d-1"],
+        ["documents", "move"] => &["d-1", "--to", "evil"],
+        ["collection", "describe"] => &["evil", "--name", "evil"],
         ["toolkit", "new"] => &[EVIL],
         ["toolkit", "check" | "deploy"] => &[&component],
         ["toolkit", "build" | "dev" | "update-openapi"] => &[&evil_file],
@@ -86,18 +88,20 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
             "show" | "logs" | "rollback" | "release" | "hide" | "show-again" | "sign-out" | "share"
             | "allow-in-code" | "clear-cache",
         ]
+        | ["collection", "new" | "show" | "share" | "delete" | "restore"]
         | ["key", "new" | "revoke"]
         | ["config", "get"]
         | ["secret", "list"]
         | ["publisher", "remove"] => &["evil"],
-        ["toolkit", "unshare"] => &["evil", "--everyone"],
+        ["toolkit" | "collection", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "sign"] => &[&component, "--key", &key],
         ["toolkit", "push"] => &[&component, "oci://127.0.0.1:1/evil", "--key", &key],
         ["publisher", "add"] => &["evil", &public],
         ["toolkit", "diff"] => &["evil", "1.0.0", "2.0.0"],
-        ["toolkit", "uploads", "deploy"] => &["d-1", "--yes"],
+        ["toolkit", "uploads", "deploy"] | ["documents", "purge"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],
-        ["toolkit", "agree" | "take-over" | "remove" | "reset-publisher"] => &["evil", "--yes"],
+        ["toolkit", "agree" | "take-over" | "remove" | "reset-publisher"]
+        | ["collection", "purge" | "take-over"] => &["evil", "--yes"],
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],
@@ -111,6 +115,23 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         unknown => panic!("{unknown:?} is new: say how it is run against a hostile server"),
     };
     arguments.iter().map(ToString::to_string).collect()
+}
+
+/// Further arguments with which a command shows other parts of an answer.
+fn further_runs(path: &[String]) -> Vec<Vec<String>> {
+    let path: Vec<_> = path.iter().map(String::as_str).collect();
+    let runs: &[&[&str]] = match path.as_slice() {
+        ["audit"] => &[&["--verify"]],
+        ["collection", "list"] => &[&["--all"]],
+        ["documents", "list"] => &[&["--collection", "evil"]],
+        ["documents", "show"] => &[&["d-1", "--version", "3"]],
+        ["search"] => &[&["what is new", "--in", "evil"]],
+        ["documents", "restore"] => &[&["d-1", "--version", "3"], &["--all", "--collection", "evil"]],
+        ["documents", "delete"] => &[&["d-1", "--purge", "--yes"], &["--source", "evil", "--yes"]],
+        ["documents", "move"] => &[&["--all", "--to", "evil", "--yes"]],
+        _ => &[],
+    };
+    runs.iter().map(|run| run.iter().map(ToString::to_string).collect()).collect()
 }
 
 fn hostile_component() -> Vec<u8> {
@@ -191,8 +212,7 @@ async fn no_command_prints_what_a_hostile_server_wrote_as_it_is() {
             if !leaf(&path).get_arguments().any(|argument| argument.get_id() == "server") {
                 continue;
             }
-            let verifying = (path == ["audit"]).then(|| vec!["--verify".to_owned()]);
-            let runs = [arguments].into_iter().chain(verifying);
+            let runs = [arguments].into_iter().chain(further_runs(&path));
             for arguments in runs.flat_map(|it| [with_json(&it), it]) {
                 let before = server.requests().len();
 

@@ -103,7 +103,7 @@ async fn what_is_ingested_is_found_listed_shown_and_deleted() {
 
     command(server.data(), &["documents", "delete", id]).await.succeeded();
     command(server.data(), &["documents", "show", id]).await.assert_failed("you have no document");
-    command(server.data(), &["documents", "delete", id]).await.assert_failed("no such document");
+    command(server.data(), &["documents", "delete", id]).await.assert_failed("you have no document");
     let nothing = command(server.data(), &["search", "whale"]).await.succeeded();
     assert!(nothing.contains("Nothing was found"), "{nothing}");
 }

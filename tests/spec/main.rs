@@ -27,6 +27,7 @@ mod cli_output;
 mod clients;
 mod cluster;
 mod code_mode;
+mod collections;
 mod compiling;
 mod concurrency;
 mod config;

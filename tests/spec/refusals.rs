@@ -95,6 +95,9 @@ async fn refusals() -> Vec<(&'static str, String)> {
     refused("a change of another's private toolkit", removed.text().to_owned());
     let last = ana.delete("/toolkits/text/audience?group=sales").await.assert_status(409);
     refused("the end of a toolkit's last grant", last.text().to_owned());
+    for (what, words) in of_collections(&ana, &una).await {
+        refused(what, words);
+    }
     let key =
         eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
@@ -107,6 +110,22 @@ async fn refusals() -> Vec<(&'static str, String)> {
     let set = async || ben.put("/toolkits/needy/secrets/API_KEY", "a-secret-value").await;
     refused("more secrets, keys and sign-ins than a person sets", too_often(set).await);
     refusals
+}
+
+/// Provokes refusals about a collection of `ana`.
+async fn of_collections(ana: &User, una: &User) -> [(&'static str, String); 3] {
+    let new = json!({ "id": "handbook", "name": "Handbook" });
+    ana.post("/collections", &new).await.assert_status(201);
+    let hidden = una.get("/collections/handbook").await.assert_status(404);
+    let readers = json!({ "members": [{ "user": "una", "role": "reader" }] });
+    ana.post("/collections/handbook/members", &readers).await.assert_status(200);
+    let changed = una.delete("/collections/handbook").await.assert_status(403);
+    let last = ana.delete("/collections/handbook/members?user=ana").await.assert_status(409);
+    [
+        ("a collection that is not for you", hidden.text().to_owned()),
+        ("a change of a collection that you may only read", changed.text().to_owned()),
+        ("the end of a collection's last curator", last.text().to_owned()),
+    ]
 }
 
 #[tokio::test]

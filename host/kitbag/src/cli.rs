@@ -7,8 +7,10 @@
 mod audit;
 mod backup;
 mod client;
+mod collection;
 mod completions;
 mod config;
+mod confirmation;
 mod connect;
 mod database;
 mod demo;
@@ -39,6 +41,7 @@ mod token;
 mod tool;
 mod toolkit;
 mod vault;
+mod whom;
 
 use std::process::ExitCode;
 
@@ -70,8 +73,11 @@ enum Verb {
     Search(search::Search),
     /// Bring documents into your knowledge base: files, folders, web pages, standard input.
     Ingest(ingest::Ingest),
-    /// List, show, download and delete your documents.
+    /// List, show, download, delete, restore and move documents.
     Documents(documents::Documents),
+    /// Make, list, share and delete collections: documents that a team keeps.
+    #[command(subcommand)]
+    Collection(collection::Collection),
     /// Sign in at a server, in a browser.
     Login(login::Login),
     /// End the session at a server.
@@ -153,6 +159,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Search(command) => command.run().await,
         Verb::Ingest(command) => command.run().await,
         Verb::Documents(command) => command.run().await,
+        Verb::Collection(command) => command.run().await,
         Verb::Login(command) => command.run().await,
         Verb::Logout(command) => command.run().await,
         Verb::Connect(command) => command.run().await,

@@ -65,6 +65,10 @@ fn listed() -> Value {
 fn good(head: &Parts, server: &str) -> Response {
     let document = json!({
         "id": EVIL, "title": EVIL, "url": EVIL, "author": EVIL, "source": EVIL,
+        "collection": EVIL, "addedBy": EVIL, "changedBy": EVIL, "deletedAt": EVIL, "deletedBy": EVIL,
+        "versions": [{
+            "number": 3, "title": EVIL, "changedAt": EVIL, "replacedAt": EVIL, "changedBy": EVIL,
+        }],
         "feed": { "key": EVIL, "name": EVIL, "label": EVIL }, "state": EVIL, "reason": EVIL,
         "artifact": { "mediaType": EVIL, "size": 1.0, "url": EVIL }, "createdAt": EVIL, "updatedAt": EVIL,
     });
@@ -86,12 +90,17 @@ fn good(head: &Parts, server: &str) -> Response {
                 "results": [{ "document": document, "snippet": EVIL, "matches": [{ "start": 1, "end": 3 }], "score": 1.0 }],
                 "pageInfo": { "endCursor": EVIL, "hasNextPage": true },
             },
-            "me": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
+            "holder": { "usage": { "documents": 3, "documentsQuota": 9, "bytes": 3, "bytesQuota": 9 } },
             "documents": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
-            "document": document, "deleteDocument": true,
+            "bin": { "totalCount": 3, "nodes": [document, document], "pageInfo": page },
+            "document": document, "deleteDocuments": 1, "purgeDocuments": 1, "restoreVersion": EVIL,
+            "restoreDocuments": conflicts(), "moveDocuments": conflicts(),
             "ingest": { "documents": [{ "id": EVIL, "change": EVIL }] },
-            "d0": { "state": "FAILED", "reason": EVIL },
+            "c0": { "id": EVIL },
+            "d0": { "state": "FAILED", "reason": EVIL, "collection": EVIL },
         } }),
+        ("GET", "/collections" | "/all-collections") => json!({ "collections": [collection()] }),
+        (_, path) if path.starts_with("/collections") => collection(),
         ("GET", "/toolkits") => listed(),
         ("POST", "/toolkits") => deployed(),
         ("POST", path) if path.ends_with("/deploy") => deployed(),
@@ -185,6 +194,21 @@ fn key() -> Value {
         "key": EVIL, "id": EVIL, "name": EVIL, "toolkits": [EVIL, EVIL], "expiresAt": EVIL, "usedAt": EVIL,
         "unreachable": unreachable,
     })
+}
+
+/// A collection; its members are also the answer of the routes of members.
+fn collection() -> Value {
+    json!({
+        "id": EVIL, "name": EVIL, "description": EVIL, "role": "curator", "deletedAt": 1, "deletedBy": EVIL,
+        "size": { "documents": 1, "bytes": 1 },
+        "members": [{ "user": EVIL, "role": "curator" }, { "group": EVIL, "role": "reader" }],
+    })
+}
+
+/// A move that has left out documents.
+fn conflicts() -> Value {
+    let conflict = |existing: Value| json!({ "id": EVIL, "title": EVIL, "existing": existing });
+    json!({ "count": 1, "conflicts": [conflict(json!(EVIL)), conflict(Value::Null)] })
 }
 
 fn audit_record() -> Value {

@@ -90,6 +90,12 @@ impl Connection {
         Self { server: None, token: None, data: Some(data) }
     }
 
+    /// Connection of a user to the server in local mode that runs on `data`.
+    pub(super) fn local_as(data: PathBuf, user: &str) -> Result<Self, CliError> {
+        let token = mint(&data, user, LOCAL_TOKEN_LIFETIME)?;
+        Ok(Self { server: None, token: Some(token), data: Some(data) })
+    }
+
     /// Determines the server and the token.
     pub(super) async fn open(self) -> Result<Client, CliError> {
         let server = which_server(self.server, self.data.as_deref())?;

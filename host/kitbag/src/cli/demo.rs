@@ -4,6 +4,7 @@ mod client;
 mod extractors;
 mod knowledge;
 mod scripts;
+mod team;
 
 use std::path::{Path, PathBuf};
 
@@ -81,6 +82,13 @@ impl Demo {
 
         step("Ingesting three documents, and searching them");
         say!("{}", Text::indented(&knowledge::show(&connection).await?, 0));
+
+        step("Sharing a collection with a second user, and searching as each of them");
+        match team::show(&connection, &settings.data).await {
+            Ok(shown) => say!("{}", Text::indented(&shown, 0)),
+            // Such as a collection in the bin, or users who may not make one, from an earlier use of this data directory.
+            Err(error) => say!("  {}", error),
+        }
 
         print_connections(&connection, &settings.data);
         // The demo does not wait for these.
@@ -167,6 +175,7 @@ fn print_connections(client: &Client, data: &Path) {
   The knowledge base (in GraphQL: {base_url}/graphql)
     {program} ingest README.md --data {data}
     {program} search "how is a toolkit deployed?" --data {data}
+    {program} collection show handbook --data {data}
 "#,
         base_url = base_url,
         token = token,

@@ -1,30 +1,37 @@
 //! `kitbag documents …`
 
+mod bin;
+mod delete;
 mod download;
+mod history;
 mod list;
+mod relocate;
+mod restore;
+mod selection;
+mod show;
 
 use clap::{Args, Subcommand};
+use kitbag_knowledge::MINE;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use whatlang::Lang;
 
-use super::client::Connection;
 use super::error::CliError;
-use super::output::report;
-use super::terminal::{Screen, Text, say};
 use download::Download;
 use list::List;
 
-/// List, show, download and delete your documents.
+/// List, show, download, delete, restore and move documents.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
-  kitbag documents                              the newest
+  kitbag documents                              the newest of your own
+  kitbag documents --collection handbook        the newest of a collection
   kitbag documents --state failed               what went wrong, and why
   kitbag documents --source clipper --feed en.wikipedia.org
   kitbag documents show ID
-  kitbag documents download ID report.pdf"
+  kitbag documents download ID report.pdf
+  kitbag documents delete ID                    into the bin
+  kitbag documents restore ID                   and back
+  kitbag documents move ID --to handbook"
 )]
 pub(super) struct Documents {
     #[command(subcommand)]
@@ -35,32 +42,24 @@ pub(super) struct Documents {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List your documents, newest first.
+    /// List your documents, or those of a collection, newest first.
     List(List),
+    /// List deleted documents that can be restored, the latest first.
+    Bin(bin::Bin),
     /// Print one document with its text.
-    Show(Show),
+    Show(show::Show),
+    /// List the earlier texts of a document, newest first.
+    History(history::History),
     /// Save the file that was captured for a document.
     Download(Download),
-    /// Remove a document, whatever its source.
-    Delete(Delete),
-}
-
-/// Print one document with its text.
-#[derive(Args, Debug)]
-struct Show {
-    /// The document's id.
-    id: String,
-    #[command(flatten)]
-    connection: Connection,
-}
-
-/// Remove a document.
-#[derive(Args, Debug)]
-struct Delete {
-    /// The document's id.
-    id: String,
-    #[command(flatten)]
-    connection: Connection,
+    /// Put documents into the bin, whatever their source.
+    Delete(delete::Delete),
+    /// Get documents back from the bin, or an earlier text of one.
+    Restore(restore::Restore),
+    /// Remove documents of the bin for good.
+    Purge(bin::Purge),
+    /// Move documents into a collection, out of one, or between two.
+    Move(relocate::Move),
 }
 
 impl Documents {
@@ -68,19 +67,17 @@ impl Documents {
         match self.verb {
             None => self.list.run().await,
             Some(Verb::List(command)) => command.run().await,
+            Some(Verb::Bin(command)) => command.run().await,
             Some(Verb::Show(command)) => command.run().await,
+            Some(Verb::History(command)) => command.run().await,
             Some(Verb::Download(command)) => command.run().await,
             Some(Verb::Delete(command)) => command.run().await,
+            Some(Verb::Restore(command)) => command.run().await,
+            Some(Verb::Purge(command)) => command.run().await,
+            Some(Verb::Move(command)) => command.run().await,
         }
     }
 }
-
-const SHOW: &str = "query ($id: ID!) {
-  document(id: $id) {
-    id title titleOrigin encoding language url author source feed { key name label } state reason
-    artifact { mediaType size url } createdAt updatedAt text
-  }
-}";
 
 /// Fields of a document in a GraphQL response.
 #[derive(Deserialize, Serialize)]
@@ -96,6 +93,11 @@ struct Document {
     language: Option<String>,
     url: Option<String>,
     author: Option<String>,
+    /// `None` for the user's own documents.
+    collection: Option<String>,
+    added_by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<String>,
     source: String,
     feed: Option<Feed>,
     state: String,
@@ -122,71 +124,27 @@ struct Artifact {
     url: String,
 }
 
-impl Show {
-    async fn run(self) -> Result<(), CliError> {
-        #[derive(Deserialize)]
-        struct DocumentsResponse {
-            document: Option<Document>,
-        }
-
-        let DocumentsResponse { document } =
-            self.connection.open().await?.ask(SHOW, json!({ "id": self.id })).await?;
-        let document = document.ok_or_else(|| not_found(&self.id))?;
-        report(&document, || print(&document))
-    }
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageInfo {
+    end_cursor: Option<String>,
+    has_next_page: bool,
 }
 
-fn print(document: &Document) {
-    let feed = document.feed.as_ref().map(|feed| match &feed.label {
-        Some(label) => format!("{label} {} ({})", feed.name, feed.key),
-        None => format!("{} ({})", feed.name, feed.key),
-    });
-    let file = document.artifact.as_ref().map(|file| format!("{}, {} bytes", file.media_type, file.size));
-    let origin = document.title_origin.as_ref().map(|origin| match origin.as_str() {
-        "FILE" => "found in the file".to_owned(),
-        "FILE_NAME" => "the name of the file".to_owned(),
-        _ => "given".to_owned(),
-    });
-    let language = document.language.as_ref().map(|code| {
-        Lang::from_code(code).map_or_else(|| code.clone(), |language| language.eng_name().to_owned())
-    });
-    let reason = document.reason.as_ref();
-    let state = reason.map_or(document.state.to_lowercase(), |reason| format!("failed: {reason}"));
-    say!("{}", Screen::of_stdout().bold(&Text::prose(&document.title)));
-    for (label, value) in [
-        ("id", Some(&document.id)),
-        ("title", origin.as_ref()),
-        ("language", language.as_ref()),
-        ("encoding", document.encoding.as_ref()),
-        ("source", Some(&document.source)),
-        ("feed", feed.as_ref()),
-        ("author", document.author.as_ref()),
-        ("url", document.url.as_ref()),
-        ("file", file.as_ref()),
-        ("state", Some(&state)),
-        ("created", Some(&document.created_at)),
-        ("updated", Some(&document.updated_at)),
-    ] {
-        if let Some(value) = value {
-            say!("{:<8} {}", label, Text::prose(value));
-        }
-    }
-    if let Some(text) = document.text.as_ref().filter(|text| !text.is_empty()) {
-        say!("\n{}", Text::indented(text, 0));
-    }
+/// Id of the named collection; `None` for the user's own documents, which no name or `mine` means.
+fn collection_id(name: Option<&str>) -> Option<&str> {
+    name.filter(|name| *name != MINE)
 }
 
-impl Delete {
-    async fn run(self) -> Result<(), CliError> {
-        let delete = "mutation ($id: ID!) { deleteDocument(id: $id) }";
-        let _: serde_json::Value =
-            self.connection.open().await?.ask(delete, json!({ "id": self.id })).await?;
-        report(&json!({ "id": self.id }), || say!("{} is gone.", self.id))
-    }
+/// Ending of a command about the documents of a collection, with a space before it; empty for the user's own.
+fn in_collection(collection: Option<&str>) -> String {
+    collection.map(|id| format!(" --collection {id}")).unwrap_or_default()
 }
 
 fn not_found(id: &str) -> CliError {
-    CliError::new(format!("you have no document {id:?}")).hint("`kitbag documents` lists those you have")
+    CliError::new(format!("you have no document {id:?}")).hint(
+        "`kitbag documents` lists those you have, and `kitbag documents bin` those that you have deleted",
+    )
 }
 
 /// Percent-encodes text as one path segment.

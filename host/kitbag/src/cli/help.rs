@@ -10,10 +10,10 @@ Begin       serve, demo      run a server, by default for this machine; examples
             login, logout    sign in at a server, in a browser; sign out
             connect          set up Claude, Cursor, VS Code, Codex, Gemini CLI
 Documents   ingest, search   bring in files and web pages; find passages
-            documents        list, show, download, delete
-Tools       tool             call a tool of a toolkit
+            documents        list, show, download, delete, restore, move
+            collection       documents of a team: new, share, delete, ...
+Tools       tool, toolkit    call a tool; new, dev, deploy, logs, share, ...
             config, secret   your own settings and credentials for a toolkit
-            toolkit          new, dev, check, build, deploy, logs, rollback, ...
 Operate     model, publisher models that search uses; whose signatures count
             backup, restore  of a data directory, also beside a running server
             doctor, database check a data directory; copy a whole service

@@ -17,11 +17,13 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
+use kitbag_knowledge::MINE;
 use serde::{Deserialize, Serialize};
 use tokio::signal::ctrl_c;
 use tokio::task::block_in_place;
 
 use super::client::{Client, Connection};
+use super::collection::Record;
 use super::error::CliError;
 use batch::Batch;
 use inputs::{Input, Inputs};
@@ -33,6 +35,7 @@ use report::Report;
   kitbag ingest notes.md report.pdf plan.docx   text as it is, other files as they are
   kitbag ingest ~/notes --only md,txt           a folder with its subfolders
   kitbag ingest https://example.com/page        the server fetches it
+  kitbag ingest ~/handbook --collection handbook
   pbpaste | kitbag ingest - --title \"Idea\"
   kitbag ingest export.jsonl --jsonl --wait     a document a line: {\"title\": …, \"text\": …}
 
@@ -57,6 +60,9 @@ pub(super) struct Ingest {
     /// Byline of documents that do not name one.
     #[arg(long)]
     author: Option<String>,
+    /// Put them into this collection, by its id; by default they are your own. You have to be its curator.
+    #[arg(long, value_name = "COLLECTION")]
+    collection: Option<String>,
     /// Put them into the feed with this key: a sub-group of your documents.
     #[arg(long, value_name = "KEY")]
     feed: Option<String>,
@@ -150,6 +156,9 @@ impl Ingest {
     async fn bring(self, report: Arc<Mutex<Report>>) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
         let mut inputs = Inputs::of(&self)?;
+        let collection = self.collection.clone().filter(|name| name != MINE);
+        check_collection(&client, collection.as_deref()).await?;
+        let target = Target { client: &client, collection };
         lock(&report).begin(inputs.total(), inputs.left_out());
         let mut batch = Batch::default();
         // Reading may block: the thread hands what else it has to do, such as the interrupt, to another one.
@@ -157,18 +166,18 @@ impl Ingest {
             match input {
                 Ok(Input::Document(document)) => {
                     if batch.is_full_with(&document) {
-                        send(&client, std::mem::take(&mut batch), &report).await?;
+                        send(&target, std::mem::take(&mut batch), &report).await?;
                     }
                     batch.add(name, document);
                 }
                 Ok(Input::File(file)) => {
-                    let outcome = batch::upload(&client, file).await?;
+                    let outcome = batch::upload(&target, file).await?;
                     lock(&report).sent(name, outcome);
                 }
                 Err(reason) => lock(&report).sent(name, Err(reason)),
             }
         }
-        send(&client, batch, &report).await?;
+        send(&target, batch, &report).await?;
         let stored = lock(&report).stored();
         arrival::look(&client, stored, self.wait, &report).await
     }
@@ -179,8 +188,25 @@ impl Ingest {
     }
 }
 
-async fn send(client: &Client, batch: Batch, report: &Mutex<Report>) -> Result<(), CliError> {
-    for (name, outcome) in batch.send(client).await? {
+/// Place where documents are stored.
+struct Target<'a> {
+    client: &'a Client,
+    /// Id of the collection; `None` for the user's own documents.
+    collection: Option<String>,
+}
+
+/// Fails if the user may not add documents to the collection: otherwise each of them would fail.
+async fn check_collection(client: &Client, collection: Option<&str>) -> Result<(), CliError> {
+    let Some(id) = collection else { return Ok(()) };
+    if Record::get(client, id).await?.is_curated() {
+        return Ok(());
+    }
+    Err(CliError::new(format!("only curators of {id} may add documents to it"))
+        .hint(format!("`kitbag collection share {id}` lists who they are")))
+}
+
+async fn send(target: &Target<'_>, batch: Batch, report: &Mutex<Report>) -> Result<(), CliError> {
+    for (name, outcome) in batch.send(target).await? {
         lock(report).sent(name, outcome);
     }
     Ok(())

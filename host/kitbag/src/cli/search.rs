@@ -2,39 +2,50 @@
 
 mod highlight;
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use clap::Args;
-use kitbag_knowledge::{Coverage, DEFAULT_RESULTS, MAX_RESULTS, NO_GOOD_MATCH};
+use kitbag_knowledge::{Coverage, DEFAULT_RESULTS, MAX_RESULTS, MINE, NO_GOOD_MATCH};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::client::Connection;
+use super::client::{Client, Connection};
 use super::error::CliError;
 use super::output::report;
 use super::terminal::{Screen, Text, note, say, text};
 use highlight::mark;
 
-const QUERY: &str = "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String) {
-  search(query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author) {
+const QUERY: &str =
+    "query ($q: String!, $limit: Int, $after: String, $source: String, $author: String, $in: [String!]) {
+  search(
+    query: $q, operators: true, limit: $limit, after: $after, source: $source, author: $author, collections: $in
+  ) {
     mode
     coverage { embedded documents }
     goodMatch
-    results { document { id title url author source feed { name label } } snippet matches { start end } score }
+    results {
+      document { id title url author collection source feed { name label } }
+      snippet matches { start end } score
+    }
     pageInfo { endCursor hasNextPage }
   }
 }";
 
-/// Search your documents.
+/// Collections that are searched at once.
+const MAX_COLLECTIONS: usize = 64;
+
+/// Search your documents, and those of your collections.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   kitbag search \"who decided on the new pricing?\"
   kitbag search pricing --source notes --limit 3
+  kitbag search pricing --in handbook --in mine
   kitbag search '\"new pricing\" title:minutes -draft'
   kitbag search pricing --author \"Ana Silva\" --json | jq -r '.results[].document.id'
 
 Ask in your own words: with a model the server finds what means the same, without one what has the \
-words. `\"a phrase\"`, `title:word` and `source:name` narrow the results, and a `-` before one or before a word leaves out \
+words. `\"a phrase\"`, `title:word`, `source:name` and `in:collection` narrow the results, and a `-` before one or before a word leaves out \
 what has it; single quotes around the query keep the shell from reading it, and `--` comes before one that begins with `-`. \
 `kitbag documents show ID` prints a document.")]
 pub(super) struct Search {
@@ -44,6 +55,9 @@ pub(super) struct Search {
     /// Results at most.
     #[arg(long, default_value_t = DEFAULT_RESULTS, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RESULTS)))]
     limit: u32,
+    /// Only in this collection, by its id; `mine` are your own documents. May be repeated.
+    #[arg(long = "in", value_name = "COLLECTION|mine")]
+    within: Vec<String>,
     /// Only documents of this source: the id of a toolkit, or `user` for what you ingested yourself.
     #[arg(long)]
     source: Option<String>,
@@ -106,6 +120,8 @@ struct Document {
     title: String,
     url: Option<String>,
     author: Option<String>,
+    /// `None` for the user's own documents.
+    collection: Option<String>,
     source: String,
     feed: Option<Feed>,
 }
@@ -125,8 +141,11 @@ impl Search {
             "after": self.after,
             "source": self.source,
             "author": self.author,
+            "in": Some(&self.within).filter(|names| !names.is_empty()),
         });
-        let SearchResponse { search: found } = self.connection.open().await?.ask(QUERY, variables).await?;
+        let client = self.connection.open().await?;
+        check_collections(&client, &self.within).await?;
+        let SearchResponse { search: found } = client.ask(QUERY, variables).await?;
         if found.mode == "FULL_TEXT" {
             note!("words only: the server has no model for meaning (`kitbag model fetch` gets one)");
         }
@@ -138,6 +157,31 @@ impl Search {
             note!("{}", Text::prose(NO_GOOD_MATCH));
         }
         report(&found, || print(&found))
+    }
+}
+
+/// Fails if a collection is none that the user may read: a search would find nothing there.
+async fn check_collections(client: &Client, names: &[String]) -> Result<(), CliError> {
+    // More of them are refused by the search.
+    let names: Vec<_> = names.iter().filter(|name| *name != MINE).take(MAX_COLLECTIONS).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut declared = String::new();
+    let mut fields = String::new();
+    let mut variables = Map::new();
+    for (index, name) in names.iter().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(declared, "$c{index}: String! ");
+        let _ = write!(fields, "c{index}: collection(id: $c{index}) {{ id }} ");
+        variables.insert(format!("c{index}"), Value::from(name.as_str()));
+    }
+    let query = format!("query ({declared}) {{ {fields} }}");
+    let answer: Value = client.ask(&query, Value::Object(variables)).await?;
+    match names.iter().enumerate().find(|(index, _)| answer[format!("c{index}")].is_null()) {
+        None => Ok(()),
+        Some((_, unknown)) => Err(CliError::new(format!("there is no collection {unknown}"))
+            .hint("`kitbag collection list` lists those that you may read")),
     }
 }
 
@@ -162,6 +206,9 @@ fn shown(hit: &Hit, screen: Screen) -> Text {
     let found: Vec<Range<usize>> = hit.matches.iter().map(|Match { start, end }| *start..*end).collect();
     let prose = Text::prose;
     let mut origin = prose(&document.source);
+    if let Some(collection) = &document.collection {
+        origin = text!("{} · {}", prose(collection), origin);
+    }
     if let Some(Feed { name, label }) = &document.feed {
         let label = label.as_ref().map(|label| text!("{} ", prose(label))).unwrap_or_default();
         origin = text!("{} · {}{}", origin, label, prose(name));
@@ -190,6 +237,7 @@ mod tests {
                 title: "Minutes\n\u{1b}[2J".to_owned(),
                 url: Some("https://a.example/".to_owned()),
                 author: Some("Ana".to_owned()),
+                collection: Some("handbook".to_owned()),
                 source: "notes".to_owned(),
                 feed: Some(Feed { name: "Board".to_owned(), label: Some("series".to_owned()) }),
             },
@@ -201,7 +249,7 @@ mod tests {
 
         assert_eq!(
             shown(Screen::Plain),
-            "Minutes \\u{1b}[2J  notes · series Board · Ana\n  All were there.\n  https://a.example/\n  d-1"
+            "Minutes \\u{1b}[2J  handbook · notes · series Board · Ana\n  All were there.\n  https://a.example/\n  d-1"
         );
         assert!(shown(Screen::Terminal).contains("All were \u{1b}[1mthere\u{1b}[0m."));
     }

@@ -93,12 +93,13 @@ impl Text {
                 column += 1;
             }
             for letter in word.chars() {
-                if column + 2 > TERMINAL_COLUMNS {
+                let width = letter.len_utf8().min(2);
+                if column + width > TERMINAL_COLUMNS {
                     write!(out, "\n{:indent$}", "").expect("a string takes everything");
                     column = indent;
                 }
                 out.push(letter);
-                column += letter.len_utf8().min(2);
+                column += width;
             }
         }
         Self(out)
@@ -360,6 +361,8 @@ mod tests {
             lines.iter().all(|line| line.starts_with("      ") && !line.starts_with("       ")),
             "{lines:#?}"
         );
+        let fits = format!("{} of", "x".repeat(TERMINAL_COLUMNS - 3));
+        assert_eq!(Text::wrapped(&Text::prose(&fits), 0).as_str(), fits, "a word may end in the last column");
         assert_eq!(Text::prose("a \u{2003}\u{a0}b\u{2028}c").as_str(), r"a b\u{2028}c");
     }
 

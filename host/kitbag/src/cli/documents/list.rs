@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Document;
+use super::{Document, PageInfo, collection_id};
 use crate::cli::client::{Client, Connection};
 use crate::cli::error::CliError;
 use crate::cli::output::report;
@@ -18,20 +18,35 @@ const PAGE_SIZE: u32 = 100;
 
 const LIST: &str =
     "query ($first: Int, $after: String, $source: String, $feed: String, $state: DocumentState) {
-  documents(first: $first, after: $after, source: $source, feed: $feed, state: $state) {
-    totalCount
-    nodes {
-      id title url author source feed { key name label } state reason
-      artifact { mediaType size url } createdAt updatedAt
-    }
-    pageInfo { endCursor hasNextPage }
-  }
-  me { usage { documents documentsQuota bytes bytesQuota } }
+  documents(first: $first, after: $after, source: $source, feed: $feed, state: $state) { ...page }
+  holder: me { usage { documents documentsQuota bytes bytesQuota } }
 }";
 
-/// List your documents, newest first.
+const LIST_COLLECTION: &str = "query (
+  $first: Int, $after: String, $source: String, $feed: String, $state: DocumentState, $collection: String!
+) {
+  documents(
+    first: $first, after: $after, source: $source, feed: $feed, state: $state, collection: $collection
+  ) { ...page }
+  holder: collection(id: $collection) { usage { documents documentsQuota bytes bytesQuota } }
+}";
+
+const PAGE: &str = "
+fragment page on DocumentConnection {
+  totalCount
+  nodes {
+    id title url author collection addedBy source feed { key name label } state reason
+    artifact { mediaType size url } createdAt updatedAt
+  }
+  pageInfo { endCursor hasNextPage }
+}";
+
+/// List your documents, or those of a collection, newest first.
 #[derive(Args, Debug)]
 pub(super) struct List {
+    /// Those of this collection, by its id; by default your own.
+    #[arg(long, value_name = "COLLECTION")]
+    collection: Option<String>,
     /// Only of this source: the id of a toolkit, or `user` for what you ingested yourself.
     #[arg(long)]
     source: Option<String>,
@@ -62,15 +77,16 @@ enum DocumentState {
 #[derive(Deserialize)]
 struct DocumentsResponse {
     documents: Listed,
-    me: Me,
+    /// The user, or the collection.
+    holder: Holder,
 }
 
 #[derive(Deserialize)]
-struct Me {
+struct Holder {
     usage: Usage,
 }
 
-/// Number and size of the user's documents, with their quotas.
+/// Number and size of the holder's documents, with their quotas.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Usage {
@@ -88,13 +104,6 @@ struct Listed {
     page_info: PageInfo,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageInfo {
-    end_cursor: Option<String>,
-    has_next_page: bool,
-}
-
 impl List {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let client = self.connection.clone().open().await?;
@@ -110,17 +119,21 @@ impl List {
             if (documents.len() as u64) < total {
                 note!("\n{} of {}; --limit shows more.", documents.len(), total);
             }
-            note!("\n{}", usage.to_string());
+            let whose = collection_id(self.collection.as_deref());
+            let whose = whose.map_or("You have".to_owned(), |id| format!("{id} has"));
+            note!("\n{} {}.", whose, usage.to_string());
         })
     }
 
-    /// Returns the documents up to the limit, the number of matches, and the usage of the user's quota.
+    /// Returns the documents up to the limit, the number of matches, and the usage of the holder's quota.
     async fn collect(&self, client: &Client) -> Result<(Vec<Document>, u64, Usage), CliError> {
         let state = self.state.map(|state| match state {
             DocumentState::Pending => "PENDING",
             DocumentState::Ready => "READY",
             DocumentState::Failed => "FAILED",
         });
+        let collection = collection_id(self.collection.as_deref());
+        let query = format!("{}{PAGE}", if collection.is_some() { LIST_COLLECTION } else { LIST });
         let mut documents = Vec::new();
         let mut after = None;
         loop {
@@ -131,13 +144,14 @@ impl List {
                 "source": self.source,
                 "feed": self.feed,
                 "state": state,
+                "collection": collection,
             });
-            let DocumentsResponse { documents: page, me } = client.ask(LIST, variables).await?;
+            let DocumentsResponse { documents: page, holder } = client.ask(&query, variables).await?;
             documents.extend(page.nodes.into_iter().take(missing as usize));
             after = page.page_info.end_cursor;
             let is_complete = documents.len() >= self.limit as usize;
             if is_complete || !page.page_info.has_next_page || after.is_none() {
-                return Ok((documents, page.total_count, me.usage));
+                return Ok((documents, page.total_count, holder.usage));
             }
         }
     }
@@ -154,10 +168,7 @@ impl fmt::Display for Usage {
         let Self { documents, documents_quota, bytes, bytes_quota } = *self;
         let bytes = size(bytes);
         let bytes_quota = size(bytes_quota);
-        write!(
-            formatter,
-            "You have {documents} of {documents_quota} documents, and {bytes} of {bytes_quota}."
-        )
+        write!(formatter, "{documents} of {documents_quota} documents, and {bytes} of {bytes_quota}")
     }
 }
 

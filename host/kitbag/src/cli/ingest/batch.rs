@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::json;
 use url::form_urlencoded::Serializer;
 
-use super::{Content, Document, File, Stored};
-use crate::cli::client::{Client, Failed, GraphqlFailure};
+use super::{Content, Document, File, Stored, Target};
+use crate::cli::client::{Failed, GraphqlFailure};
 use crate::cli::error::CliError;
 
 /// Largest number of documents per batch.
@@ -16,8 +16,8 @@ const MAX_BATCH_BYTES: usize = 8 << 20;
 /// Largest file, in bytes: it is in memory while it is sent.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!) {
-  ingest(documents: $documents) { documents { id change } }
+const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!, $collection: String) {
+  ingest(documents: $documents, collection: $collection) { documents { id change } }
 }";
 
 /// Documents of one request, each with its name for messages.
@@ -41,7 +41,7 @@ impl Batch {
 
     /// Sends the batch. The server stores all documents or none: rejected ones are removed, and the others
     /// are sent again.
-    pub(super) async fn send(mut self, client: &Client) -> Result<Outcomes, CliError> {
+    pub(super) async fn send(mut self, target: &Target<'_>) -> Result<Outcomes, CliError> {
         #[derive(Deserialize)]
         struct IngestResponse {
             ingest: Ingested,
@@ -54,7 +54,8 @@ impl Batch {
         let mut outcomes = Vec::new();
         while !self.documents.is_empty() {
             let documents: Vec<_> = self.documents.iter().map(|(_, document)| document).collect();
-            match client.ask(INGEST, json!({ "documents": documents })).await {
+            let variables = json!({ "documents": documents, "collection": target.collection });
+            match target.client.ask(INGEST, variables).await {
                 Ok(IngestResponse { ingest }) => {
                     let names = self.documents.drain(..).map(|(name, _)| name);
                     outcomes.extend(names.zip(ingest.documents.into_iter().map(Ok)));
@@ -76,14 +77,14 @@ impl Batch {
 }
 
 /// Uploads a file unchanged.
-pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored, String>, CliError> {
+pub(super) async fn upload(target: &Target<'_>, file: File) -> Result<Result<Stored, String>, CliError> {
     let File { content, about } = file;
     let (name, bytes) = match content.read() {
         Ok(read) => read,
         Err(reason) => return Ok(Err(reason)),
     };
-    let path = address(&name, &about);
-    match client.try_send(Method::POST, &path, "application/octet-stream", bytes).await {
+    let path = address(&name, &about, target.collection.as_deref());
+    match target.client.try_send(Method::POST, &path, "application/octet-stream", bytes).await {
         Ok(stored) => Ok(Ok(stored)),
         Err(Failed::Refused(error)) => Ok(Err(error.to_string())),
         Err(Failed::Unreachable(error)) => Err(error),
@@ -91,9 +92,10 @@ pub(super) async fn upload(client: &Client, file: File) -> Result<Result<Stored,
 }
 
 /// Builds the upload path for a file, with its metadata as query parameters.
-fn address(name: &str, about: &Document) -> String {
+fn address(name: &str, about: &Document, collection: Option<&str>) -> String {
     let mut query = Serializer::new(String::new());
     query.append_pair("name", name);
+    query.extend_pairs(collection.map(|id| ("collection", id)));
     if !about.title_is_name {
         query.append_pair("title", &about.title);
     }

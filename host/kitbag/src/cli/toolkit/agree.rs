@@ -6,8 +6,8 @@ use kitbag_access::ConsentStatus;
 use kitbag_toolkits::ReachItem;
 use serde_json::json;
 
-use super::ownership::Confirmation;
 use crate::cli::client::Connection;
+use crate::cli::confirmation::Confirmation;
 use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::format::Format;

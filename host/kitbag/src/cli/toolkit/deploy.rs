@@ -14,9 +14,10 @@ use tokio::time::{Instant, interval_at};
 
 use super::component::{self, Component, Place, parameters, size};
 use super::diff::version_path;
-use super::ownership::{Confirmation, print_taken};
+use super::ownership::print_taken;
 use super::{difference, print_warnings, read, uploads};
 use crate::cli::client::{Client, Connection};
+use crate::cli::confirmation::Confirmation;
 use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::output::report;

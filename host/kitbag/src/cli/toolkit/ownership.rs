@@ -1,16 +1,15 @@
 //! `kitbag toolkit release | take-over`: ownership of a toolkit.
 
-use std::io::IsTerminal as _;
-
 use clap::Args;
 use http::Method;
 use kitbag_toolkits::TakenOver as Taken;
 use serde_json::{Value, json};
 
 use crate::cli::client::{Client, Connection};
+use crate::cli::confirmation::Confirmation;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
-use crate::cli::terminal::{note, say};
+use crate::cli::terminal::say;
 
 /// Let any operator have a toolkit of yours.
 #[derive(Args, Debug)]
@@ -41,14 +40,6 @@ pub(in crate::cli) struct TakeOver {
     connection: Connection,
 }
 
-/// Whether to ask.
-#[derive(Args, Debug)]
-pub(super) struct Confirmation {
-    /// Do not ask.
-    #[arg(long)]
-    yes: bool,
-}
-
 impl Release {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let path = format!("/toolkits/{}/release", self.id);
@@ -71,28 +62,6 @@ impl TakeOver {
         let path = format!("/toolkits/{}/take-over", self.id);
         let taken: Taken = client.send(Method::POST, &path, "application/json", "").await?;
         report(&taken, || print_taken(&self.id, &taken))
-    }
-}
-
-impl Confirmation {
-    /// Prompts for confirmation of `consequence`.
-    pub(super) fn ask(&self, consequence: &str) -> Result<(), CliError> {
-        if self.yes {
-            return Ok(());
-        }
-        note!("{}", consequence);
-        if !std::io::stdin().is_terminal() {
-            return Err(CliError::new("there is no terminal to ask whether to go on")
-                .hint("say it with --yes, if that is what you want"));
-        }
-        let unreadable = |error: std::io::Error| CliError::new(format!("cannot read the answer: {error}"));
-        let mut answer = String::new();
-        note!("Go on? [y/N]");
-        std::io::stdin().read_line(&mut answer).map_err(unreadable)?;
-        match answer.trim() {
-            "y" | "Y" | "yes" => Ok(()),
-            _ => Err(CliError::new("nothing was changed")),
-        }
     }
 }
 

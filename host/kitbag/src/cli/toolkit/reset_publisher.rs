@@ -5,8 +5,8 @@ use http::Method;
 use kitbag_toolkits::SignedBy;
 use serde_json::json;
 
-use super::ownership::Confirmation;
 use crate::cli::client::Connection;
+use crate::cli::confirmation::Confirmation;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;

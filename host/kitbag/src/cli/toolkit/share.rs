@@ -14,6 +14,7 @@ use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
+use crate::cli::whom::{Whom, query_parameter};
 
 /// Share a toolkit with groups or users, and limit their calls; without any, list with whom it is shared.
 #[derive(Args, Debug)]
@@ -65,29 +66,6 @@ pub(in crate::cli) struct Unshare {
     connection: Connection,
 }
 
-#[derive(Args, Debug)]
-#[group(id = "whom", multiple = true)]
-struct Whom {
-    /// Members of this group; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    group: Vec<String>,
-    /// The user with this id; may be repeated.
-    #[arg(long, value_name = "ID")]
-    user: Vec<String>,
-    /// All who sign in.
-    #[arg(long)]
-    everyone: bool,
-}
-
-impl Whom {
-    fn subjects(self) -> Vec<Subject> {
-        let groups = self.group.into_iter();
-        let users = self.user.into_iter();
-        let named = groups.map(Subject::Group).chain(users.map(Subject::User));
-        named.chain(self.everyone.then_some(Subject::Everyone)).collect()
-    }
-}
-
 impl Share {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let Self { id, whom, tool, rate, quota, each, connection } = self;
@@ -113,18 +91,10 @@ impl Share {
 impl Unshare {
     pub(super) async fn run(self) -> Result<(), CliError> {
         let Self { id, whom, tool, connection } = self;
-        let subjects = whom.subjects();
-        if subjects.is_empty() {
-            return Err(CliError::new("whom it is no longer shared with is missing")
-                .hint("name them with --group, --user or --everyone"));
-        }
+        let subjects = whom.removed_subjects()?;
         let client = connection.open().await?;
         for subject in &subjects {
-            let whom = match subject {
-                Subject::Group(name) => format!("group={}", path_segment(name)),
-                Subject::User(name) => format!("user={}", path_segment(name)),
-                Subject::Everyone => "everyone=true".to_owned(),
-            };
+            let whom = query_parameter(subject);
             for tool in tools(&tool) {
                 let tool = tool.map(|tool| format!("&tool={}", path_segment(&tool))).unwrap_or_default();
                 client.delete(&format!("{}?{whom}{tool}", path(&id))).await?;

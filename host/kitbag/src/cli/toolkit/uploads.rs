@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::deploy::{parameters_of, query};
 use super::difference;
-use super::ownership::Confirmation;
 use super::{print_deployed, print_warnings};
 use crate::cli::client::{Client, Connection};
+use crate::cli::confirmation::Confirmation;
 use crate::cli::error::CliError;
 use crate::cli::format::Format;
 use crate::cli::output::report;

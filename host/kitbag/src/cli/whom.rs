@@ -1,0 +1,51 @@
+//! With whom something is shared: options of commands.
+
+use clap::Args;
+use kitbag_identity::Subject;
+
+use super::documents::path_segment;
+use super::error::CliError;
+
+/// Users, groups and everyone, as options.
+#[derive(Args, Debug)]
+#[group(id = "whom", multiple = true)]
+pub(super) struct Whom {
+    /// Members of this group; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    group: Vec<String>,
+    /// The user with this id; may be repeated.
+    #[arg(long, value_name = "ID")]
+    user: Vec<String>,
+    /// All who sign in.
+    #[arg(long)]
+    everyone: bool,
+}
+
+impl Whom {
+    /// The named subjects, possibly none.
+    pub(super) fn subjects(self) -> Vec<Subject> {
+        let groups = self.group.into_iter();
+        let users = self.user.into_iter();
+        let named = groups.map(Subject::Group).chain(users.map(Subject::User));
+        named.chain(self.everyone.then_some(Subject::Everyone)).collect()
+    }
+
+    /// The named subjects, whose grants end; at least one.
+    pub(super) fn removed_subjects(self) -> Result<Vec<Subject>, CliError> {
+        let subjects = self.subjects();
+        if subjects.is_empty() {
+            return Err(CliError::new("whom it is no longer shared with is missing")
+                .hint("name them with --group, --user or --everyone"));
+        }
+        Ok(subjects)
+    }
+}
+
+/// Formats a subject as a parameter of a query string, such as `group=sales`.
+pub(super) fn query_parameter(subject: &Subject) -> String {
+    match subject {
+        Subject::Group(name) => format!("group={}", path_segment(name)),
+        Subject::User(name) => format!("user={}", path_segment(name)),
+        Subject::Everyone => "everyone=true".to_owned(),
+    }
+}
