@@ -8,9 +8,10 @@ use kitbag_toolkits::{LimitUsage, Provenance, RolledBack, SignedBy, VouchReason,
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ownership::{Confirmation, print_taken};
+use super::ownership::print_taken;
 use super::share;
 use crate::cli::client::Connection;
+use crate::cli::confirmation::Confirmation;
 use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::format::Format;
