@@ -217,7 +217,7 @@ async fn readers_read_curators_change_and_the_last_of_them_stays() {
     team.run(ana, &["collection", "show", "handbook"]).await.assert_failed("There is no collection handbook");
     team.run(ben, &["collection", "unshare", "handbook", "--user", "ben"])
         .await
-        .assert_failed("is the last curator of handbook");
+        .assert_failed("he last curator of handbook is");
     team.run(ben, &["collection", "unshare", "handbook"]).await.assert_failed("is missing");
     assert_eq!(team.found(ben, "wombat").await.len(), 2, "what who has left has added stays");
 }

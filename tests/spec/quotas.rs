@@ -38,6 +38,10 @@ fn note(title: &str, bytes: usize) -> Value {
     json!({ "title": title, "text": title.repeat(bytes) })
 }
 
+async fn empty_bin(user: &User) {
+    user.ask("mutation { purgeDocuments(chosen: { all: true }) }", json!({})).await;
+}
+
 async fn delete(user: &User, id: &str) {
     user.ask("mutation ($id: ID!) { deleteDocument(id: $id) }", json!({ "id": id })).await;
 }
@@ -72,6 +76,9 @@ async fn beyond_the_quota_every_way_in_says_so_and_a_deletion_makes_room() {
     }
 
     delete(&ana, &first[0]).await;
+    let refused = upload(&ana, "b", vec![b'b'; 200]).await.assert_problem(413, "1.8 KiB of the 2.0 KiB");
+    assert!(refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("empty the bin")));
+    empty_bin(&ana).await;
     upload(&ana, "b", vec![b'b'; 200]).await.assert_status(201);
     ana.ask(INGEST, json!({ "documents": [{ "title": "b", "fileUrl": url }] })).await;
     assert_eq!(kitbag.settled(&url).await.text(), "b".repeat(200));
@@ -94,6 +101,8 @@ async fn so_many_documents_and_no_more() {
     upload(&ana, "n", b"file".to_vec()).await.assert_problem(413, "4 of the 4");
 
     delete(&ana, &first[0]).await;
+    ana.ask_for_error(INGEST, json!({ "documents": notes(4..5) })).await.assert("LIMIT", "empty the bin");
+    empty_bin(&ana).await;
     ana.ingest(notes(4..5)).await;
     assert_eq!(usage(&ana).await["documents"], 4);
 }

@@ -137,7 +137,7 @@ pub enum CollectionError {
     },
     /// Nobody could change the collection afterwards.
     #[error(
-        "{with} is the last curator of {id}; make another one first: kitbag collection share {id} --curator --user NAME"
+        "the last curator of {id} is {with}; make another one first: kitbag collection share {id} --curator --user NAME"
     )]
     LastCurator {
         /// Id of the collection.

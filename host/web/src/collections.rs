@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
+use jiff::Timestamp;
 use kitbag_access::values::collections::{Collection, Description, Membership, Role};
 use kitbag_access::values::identity::Subject;
 use kitbag_access::{Operator, User};
@@ -73,9 +74,9 @@ pub(super) struct Listed {
     /// What the caller may do; absent for an operator who is no member.
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
-    /// Milliseconds since 1970, UTC; absent unless it is in the bin.
+    /// RFC 3339, UTC; absent unless it is in the bin.
     #[serde(skip_serializing_if = "Option::is_none")]
-    deleted_at: Option<i64>,
+    deleted_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted_by: Option<String>,
     /// Absent where it was not asked for.
@@ -100,6 +101,11 @@ pub(super) struct List {
     collections: Vec<Listed>,
 }
 
+/// Formats milliseconds since 1970.
+fn time(milliseconds: i64) -> String {
+    Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
+}
+
 impl Listed {
     fn of(collection: &Collection, role: Option<Role>) -> Self {
         let deletion = collection.deleted.clone();
@@ -108,7 +114,7 @@ impl Listed {
             name: collection.name.clone(),
             description: collection.description.clone(),
             role,
-            deleted_at: deletion.as_ref().map(|it| it.at),
+            deleted_at: deletion.as_ref().map(|it| time(it.at)),
             deleted_by: deletion.map(|it| it.by),
             size: None,
             members: None,

@@ -68,7 +68,7 @@ async fn what_breaks_a_rule_is_refused_with_the_rule_and_changes_nothing() {
     }
     share(json!({ "members": [{ "user": "ana", "role": "reader" }] }))
         .await
-        .assert_problem(409, "is the last curator");
+        .assert_problem(409, "The last curator of handbook is user:ana");
     ana.delete("/collections/handbook/members?user=nobody")
         .await
         .assert_problem(404, "is not shared with user:nobody");

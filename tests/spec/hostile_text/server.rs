@@ -199,7 +199,7 @@ fn key() -> Value {
 /// A collection; its members are also the answer of the routes of members.
 fn collection() -> Value {
     json!({
-        "id": EVIL, "name": EVIL, "description": EVIL, "role": "curator", "deletedAt": 1, "deletedBy": EVIL,
+        "id": EVIL, "name": EVIL, "description": EVIL, "role": "curator", "deletedAt": EVIL, "deletedBy": EVIL,
         "size": { "documents": 1, "bytes": 1 },
         "members": [{ "user": EVIL, "role": "curator" }, { "group": EVIL, "role": "reader" }],
     })

@@ -7,9 +7,8 @@ mod members;
 use bytesize::ByteSize;
 use clap::Subcommand;
 use http::Method;
-use jiff::Timestamp;
 use kitbag_knowledge::collections::{Membership, Role};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::documents::path_segment;
@@ -77,9 +76,8 @@ pub(super) struct Record {
     description: String,
     /// `None` for an operator who is no member.
     role: Option<Role>,
-    /// Milliseconds since 1970; `None` unless it is in the bin.
-    #[serde(serialize_with = "as_time")]
-    deleted_at: Option<i64>,
+    /// RFC 3339; `None` unless it is in the bin.
+    deleted_at: Option<String>,
     deleted_by: Option<String>,
     /// `None` in lists for members.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,7 +132,7 @@ impl Record {
     /// Time and user of the deletion; `None` unless the collection is in the bin.
     fn deletion(&self) -> Option<Text> {
         let by = self.deleted_by.as_deref().unwrap_or_default();
-        self.deleted_at.map(|at| text!("{}, deleted by {}", time(at), by))
+        self.deleted_at.as_deref().map(|at| text!("{}, deleted by {}", at, by))
     }
 }
 
@@ -180,14 +178,4 @@ fn with_hint(error: impl Into<CliError>, hint: &str) -> CliError {
     let error = error.into();
     let needs_hint = error.exit == Exit::Failed && error.hint.is_none();
     if needs_hint { error.hint(hint) } else { error }
-}
-
-/// Formats milliseconds since 1970: RFC 3339, UTC.
-fn time(milliseconds: i64) -> String {
-    Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
-}
-
-#[expect(clippy::ref_option, reason = "serde calls it so")]
-fn as_time<S: Serializer>(milliseconds: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
-    milliseconds.map(time).serialize(serializer)
 }

@@ -6,7 +6,7 @@ use kitbag_knowledge::collections::Role;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Record, path, role_name, time};
+use super::{Record, path, role_name};
 use crate::cli::client::Connection;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
@@ -137,8 +137,8 @@ fn line(collection: &Record) -> Text {
         let curators: Vec<_> = curators.map(|member| member.subject.to_string()).collect();
         line = text!("{}\n    {}; kept by {}", line, size.words(), curators.join(", "));
     }
-    if let Some(at) = collection.deleted_at {
-        line = text!("{}\n    in the bin since {}", line, time(at));
+    if let Some(at) = &collection.deleted_at {
+        line = text!("{}\n    in the bin since {}", line, at);
     }
     line
 }
