@@ -286,7 +286,7 @@ async fn collections(kitbag: &Kitbag, steps: &mut Steps) {
     let purge = async { una.delete("/collections/handbook?purge=true").await };
     steps.step("DELETE /collections/id", &["collection.purged"], purge).await;
     let mutation = json!({ "query": "mutation { createCollection(id: \"plans\", name: \"Plans\") }" });
-    let create = async { una.post("/graphql", &mutation).await };
+    let create = async { una.send(Method::POST, "/graphql", "application/json", mutation.to_string()).await };
     steps.step("POST /graphql", &["collection.created"], create).await;
 
     let visitor = Visitor::sign_in(kitbag, "una").await;

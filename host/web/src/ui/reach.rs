@@ -98,15 +98,18 @@ fn sign_in(auth: &Auth) -> String {
     }
 }
 
-/// Short description of a scope.
-pub(super) fn in_words(scope: &str) -> &str {
-    match scope {
-        SCOPE_SEARCH => "reads documents",
-        SCOPE_INGEST => "writes documents",
-        SCOPE_ASK => "asks you",
-        SCOPE_CACHE => "keeps a cache",
-        other => other,
-    }
+/// Returns the toolkit's scopes in a few words each.
+pub(super) fn scopes(definition: &ToolkitDefinition) -> Vec<&str> {
+    let in_words = |scope: &str| match scope {
+        SCOPE_SEARCH if definition.has_scope(SCOPE_COLLECTIONS) => Some("reads documents and collections"),
+        SCOPE_SEARCH => Some("reads documents"),
+        SCOPE_INGEST => Some("writes documents"),
+        SCOPE_ASK => Some("asks you"),
+        SCOPE_CACHE => Some("keeps a cache"),
+        // It only widens the first.
+        _ => None,
+    };
+    definition.scopes.iter().filter_map(|scope| in_words(scope)).collect()
 }
 
 /// Describes actions that the toolkit cannot perform.
