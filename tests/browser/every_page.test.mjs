@@ -22,7 +22,7 @@ const TARGET = 44;
 
 const KB = 1000;
 /** Maximum sizes in bytes, as sent before compression. */
-const LIMITS = { html: 15.5 * KB, directoryOf100: 60 * KB, style: 16 * KB, scripts: 4 * KB, allScripts: 12 * KB };
+const LIMITS = { html: 15.5 * KB, directoryOf100: 62 * KB, style: 16 * KB, scripts: 4 * KB, allScripts: 12 * KB };
 /** Maximum numbers of requests for a page: of a browser that has not been here, and of one that has. */
 const REQUESTS = { cold: 3, warm: 1 };
 

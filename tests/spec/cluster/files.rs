@@ -19,8 +19,10 @@ async fn upload(user: &User, text: &str) -> String {
     stored.json()["id"].as_str().expect("an id").to_owned()
 }
 
+/// Deletes a document for good.
 async fn delete(user: &User, id: &str) {
-    user.ask("mutation ($id: ID!) { deleteDocument(id: $id) }", json!({ "id": id })).await;
+    let delete = "mutation ($id: ID!) { deleteDocument(id: $id) purgeDocuments(chosen: { ids: [$id] }) }";
+    user.ask(delete, json!({ "id": id })).await;
 }
 
 #[tokio::test]
