@@ -46,8 +46,8 @@ async fn a_collection_is_made_shared_filled_and_searched_on_pages() {
     assert!(refused.text().contains("Only curators of handbook"), "{}", refused.text());
     ben.post("/ui/collections/handbook/delete", &[]).await.assert_status(403);
     // The last curator stays.
-    let last = [("kind", "user"), ("name", "ana")];
-    let refused = ana.post("/ui/collections/handbook/unshare", &last).await.assert_status(422);
+    let herself = [("kind", "user"), ("name", "ana")];
+    let refused = ana.post("/ui/collections/handbook/unshare", &herself).await.assert_status(422);
     assert!(refused.text().contains("last curator"), "{}", refused.text());
     for (id, problem) in [("handbook", "exists already"), ("A b", "a-z, 0-9"), ("mine", "choose another")] {
         let refused = ana.post("/ui/collections", &[("id", id), ("name", "N")]).await.assert_status(422);

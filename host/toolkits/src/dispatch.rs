@@ -227,16 +227,8 @@ impl Dispatch {
             Prepared::Own(tool) => {
                 let observations = Observations::default();
                 recording.watch(&observations, &secrets);
-                (
-                    callee::call_own(
-                        tool,
-                        &Reader { user_id: &caller.user_id, readable: &readable },
-                        &secrets,
-                        arguments,
-                    )
-                    .await,
-                    observations,
-                )
+                let reader = Reader { user_id: user, readable: &readable };
+                (callee::call_own(tool, &reader, &secrets, arguments).await, observations)
             }
         };
         let _step = trace.begin(CallStep::CheckResult);

@@ -310,24 +310,25 @@ fn note(state: &State) -> Option<String> {
 }
 
 fn definition() -> ToolkitDefinition {
-    let offset =
-        |of: &str| json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "description": of });
-    let text = |of: &str| json!({ "type": "string", "description": of });
-    let metadata = json!({
-        "type": "object",
-        "properties": {
-            "source": text("Who added it: the id of a toolkit, or `user`."),
-            "collection": text("The collection it is in, if any."),
-            "author": text("Its byline."),
-            "version": { "type": "integer", "description": "Of the text: what to cite." },
-            "updatedAt": text("When it was changed last, RFC 3339."),
-            "characters": { "type": "integer", "description": "Of the whole text." },
-            "nextOffset": { "type": "integer", "description": "The `offset` that continues the text." },
-            "note": text("What is missing of the text."),
-        },
-        "required": ["source", "version", "updatedAt", "characters"],
-    });
-    let search = ToolDefinition {
+    ToolkitDefinition {
+        id: ID.to_owned(),
+        name: "Documents".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        tools: vec![search_definition(), fetch_definition()],
+        ..ToolkitDefinition::default()
+    }
+}
+
+fn text(of: &str) -> Value {
+    json!({ "type": "string", "description": of })
+}
+
+fn offset(of: &str) -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "description": of })
+}
+
+fn search_definition() -> ToolDefinition {
+    ToolDefinition {
         name: SEARCH.to_owned(),
         title: Some("Search documents".to_owned()),
         description: "Searches the user's documents and their team's, by words and by meaning. Answers with the best ones, each with the \
@@ -375,8 +376,25 @@ fn definition() -> ToolkitDefinition {
             "required": ["results"],
         })),
         ..reading()
-    };
-    let fetch = ToolDefinition {
+    }
+}
+
+fn fetch_definition() -> ToolDefinition {
+    let metadata = json!({
+        "type": "object",
+        "properties": {
+            "source": text("Who added it: the id of a toolkit, or `user`."),
+            "collection": text("The collection it is in, if any."),
+            "author": text("Its byline."),
+            "version": { "type": "integer", "description": "Of the text: what to cite." },
+            "updatedAt": text("When it was changed last, RFC 3339."),
+            "characters": { "type": "integer", "description": "Of the whole text." },
+            "nextOffset": { "type": "integer", "description": "The `offset` that continues the text." },
+            "note": text("What is missing of the text."),
+        },
+        "required": ["source", "version", "updatedAt", "characters"],
+    });
+    ToolDefinition {
         name: FETCH.to_owned(),
         title: Some("Read a document".to_owned()),
         description: format!(
@@ -404,13 +422,6 @@ fn definition() -> ToolkitDefinition {
             "required": ["id", "title", "text", "url", "metadata"],
         })),
         ..reading()
-    };
-    ToolkitDefinition {
-        id: ID.to_owned(),
-        name: "Documents".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        tools: vec![search, fetch],
-        ..ToolkitDefinition::default()
     }
 }
 

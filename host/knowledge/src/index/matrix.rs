@@ -162,7 +162,9 @@ pub(super) fn products(
         return Products { exact, others: Vec::new() };
     }
     let others = parts.iter().zip(estimates).zip(rows).flat_map(|((part, mut estimates), exact)| {
-        exact.iter().for_each(|(row, _)| estimates[*row as usize] = f32::NAN);
+        for (row, _) in &exact {
+            estimates[*row as usize] = f32::NAN;
+        }
         let rest = (0..).zip(estimates).filter(|(_, estimate)| !estimate.is_nan());
         rest.map(|(row, estimate)| (part.owner(row), estimate)).collect::<Vec<_>>()
     });
@@ -263,7 +265,9 @@ fn greatest(estimates: &[Vec<f32>], wanted: usize) -> Vec<Vec<(u32, f32)>> {
         let mut all: Vec<_> = greatest.iter_mut().enumerate().flat_map(of_part).collect();
         all.sort_by_key(|(_, (_, estimate))| Reverse(bucket(*estimate)));
         all.truncate(2 * wanted);
-        all.into_iter().for_each(|(part, row)| greatest[part].push(row));
+        for (part, row) in all {
+            greatest[part].push(row);
+        }
     }
     greatest
 }

@@ -96,8 +96,12 @@ impl Query {
         >,
     ) -> Result<DocumentConnection, WebError> {
         let request = RequestContext::of(context);
-        let listing =
-            knowledge::Listing { source, feed, state: state.map(Into::into), ..page(first, after)? };
+        let listing = knowledge::Listing {
+            source,
+            feed,
+            state: state.map(Into::into),
+            ..page(first, after.as_deref())?
+        };
         let _turn = request.turn().await;
         let page = request.user.documents().of(collection.as_deref())?.list(&listing).await?;
         Ok(DocumentConnection(page))
@@ -115,7 +119,7 @@ impl Query {
         >,
     ) -> Result<DocumentConnection, WebError> {
         let request = RequestContext::of(context);
-        let listing = page(first, after)?;
+        let listing = page(first, after.as_deref())?;
         let _turn = request.turn().await;
         Ok(DocumentConnection(request.user.documents().of(collection.as_deref())?.bin(&listing).await?))
     }
@@ -130,8 +134,10 @@ impl Query {
         offset: Option<i32>,
     ) -> Result<Vec<Collection>, WebError> {
         let (offset, first) = part(first.unwrap_or(DEFAULT_COLLECTIONS), MAX_COLLECTIONS, offset)?;
-        let collections = RequestContext::of(context).user.collections();
-        let collections = collections.list().into_iter().skip(offset as usize).take(first as usize);
+        let request = RequestContext::of(context);
+        let _turn = request.turn().await;
+        let collections =
+            request.user.collections().list().into_iter().skip(offset as usize).take(first as usize);
         Ok(collections.map(|(collection, role)| Collection { collection, role }).collect())
     }
 
@@ -208,9 +214,9 @@ fn part(first: i32, most: i32, offset: Option<i32>) -> Result<(u32, u32), WebErr
 }
 
 /// Page of a list of documents.
-fn page(first: Option<i32>, after: Option<String>) -> Result<knowledge::Listing, WebError> {
+fn page(first: Option<i32>, after: Option<&str>) -> Result<knowledge::Listing, WebError> {
     let (_, limit) = part(first.unwrap_or(DEFAULT_DOCUMENTS), MAX_DOCUMENTS, None)?;
-    let after = after.as_deref().map(DocumentConnection::position).transpose()?;
+    let after = after.map(DocumentConnection::position).transpose()?;
     Ok(knowledge::Listing { after, limit, ..knowledge::Listing::default() })
 }
 

@@ -115,7 +115,8 @@ async fn documents_move_into_a_collection_with_their_ids_and_who_added_them() {
     assert_eq!(library.find("ana", "wing").await, ["Heat"]);
     let found = library.knowledge.search("ben", vec![handbook.clone()], &query("lift")).await;
     assert_eq!(titles(&found.expect("a valid query")), ["Wings"]);
-    let summary = library.knowledge.summary(&[handbook.clone()], &one).await.expect("it is there");
+    let summary =
+        library.knowledge.summary(std::slice::from_ref(&handbook), &one).await.expect("it is there");
     assert_eq!((summary.added_by.as_str(), summary.holder), ("ana", handbook));
 }
 

@@ -94,8 +94,11 @@ async fn an_earlier_text_comes_back_and_the_present_one_becomes_an_earlier_one()
 
     assert!(store.restore_version(&holder, &id, 1, "ben").await.expect("it can be written"));
 
-    let document =
-        store.document(&[holder.clone()], &id).await.expect("it can be read").expect("it is there");
+    let document = store
+        .document(std::slice::from_ref(&holder), &id)
+        .await
+        .expect("it can be read")
+        .expect("it is there");
     assert_eq!((document.text.as_str(), document.summary.title.as_str()), ("one", "A"));
     assert_eq!((document.summary.added_by.as_str(), document.summary.changed_by.as_str()), ("ana", "ben"));
     assert_eq!(document.summary.state, State::Pending);
