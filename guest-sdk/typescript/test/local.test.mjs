@@ -227,7 +227,7 @@ test("credentials that the token endpoint refuses are named, and what is no toke
   assert.doesNotMatch((await said(() => Response.json({ error: "canary" }, { status: 400 }))).error, /canary/);
   assert.deepEqual(await said(() => new Response("<html>")), failed("The answer of the token endpoint auth.example cannot be used: it is no JSON object with access_token."));
   assert.match((await said(() => Response.json({ access_token: "t", token_type: "mac" }))).error, /its token_type is not Bearer/);
-  assert.deepEqual(await said(() => new Response("", { status: 503 })), failed("api.example gave no answer: network error: api.example cannot be reached", true));
+  assert.deepEqual(await said(() => new Response("", { status: 503 })), failed("The token endpoint auth.example answered with HTTP status 503. Try again later.", true));
   for (const type of [undefined, "bearer", "Bearer"]) assert.equal((await said(() => Response.json({ access_token: "t", token_type: type }))).text, "Bearer t");
 });
 
