@@ -38,6 +38,8 @@ mod stats;
 mod toolkits;
 #[path = "search/tools.rs"]
 mod tools;
+#[path = "search/union.rs"]
+mod union;
 #[allow(dead_code, reason = "the tests need more of it")]
 #[path = "../spec/harness/wat.rs"]
 mod wat;
@@ -58,7 +60,7 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[derive(Debug, Parser)]
 #[command(
     name = "just bench-search",
-    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n  just bench-search --tools\n  just bench-search --toolkits\n\n\
+    after_help = "Examples:\n  just bench-search ~/beir/scifact\n  just bench-search --postgres ~/beir/scifact\n  just bench-search --load\n  just bench-search --load --chunks 10000 --users 20\n  just bench-search --load --chunks 1000000 --collections 45\n  just bench-search --tools\n  just bench-search --toolkits\n\n\
                   A collection is a folder in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv. The model is \
                   fetched once. The machine should have nothing else to do."
 )]
@@ -79,6 +81,10 @@ struct Arguments {
     /// Users with 500 chunks each, with --load.
     #[arg(long, default_value_t = 200)]
     users: usize,
+    /// Collections, with --load: searches over the documents of a user and of these, beside the same documents of one user, in
+    /// place of the other searches.
+    #[arg(long, requires = "load", conflicts_with = "users")]
+    collections: Option<usize>,
     /// Measure listings of tools, and finding them among many.
     #[arg(long)]
     tools: bool,
@@ -121,7 +127,12 @@ fn run(arguments: &Arguments) -> Outcome<()> {
             quality::measure(collection, &model()?, engine).await?;
         }
         if arguments.load {
-            speed::measure(arguments.chunks, arguments.users, &model()?, engine).await?;
+            match arguments.collections {
+                Some(collections) => {
+                    union::measure(arguments.chunks, collections, &model()?, engine).await?;
+                }
+                None => speed::measure(arguments.chunks, arguments.users, &model()?, engine).await?,
+            }
         }
         if arguments.tools {
             tools::measure(&model()?).await?;

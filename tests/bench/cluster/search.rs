@@ -38,7 +38,7 @@ pub(crate) async fn measure(topology: &Topology, effort: &Effort) -> Outcome<Sea
     for (user, client) in clients.iter_mut().enumerate() {
         let all: Vec<_> = (0..documents).map(|number| document(user, number)).collect();
         for batch in all.chunks(BATCH) {
-            client.ingest(batch).await?;
+            client.ingest(batch, None).await?;
         }
     }
     for client in &mut clients {

@@ -31,9 +31,15 @@ pub(crate) struct Document {
 /// Documents per request.
 pub(crate) const BATCH: usize = 500;
 
-const INGEST: &str =
-    "mutation ($documents: [IngestDocumentInput!]!) { ingest(documents: $documents) { ingested } }";
+const INGEST: &str = "mutation ($documents: [IngestDocumentInput!]!, $collection: String) {
+    ingest(documents: $documents, collection: $collection) { ingested }
+}";
+const MAKE: &str = "mutation ($id: String!, $members: [MemberInput!]!) {
+    createCollection(id: $id, name: $id)
+    shareCollection(id: $id, with: $members)
+}";
 const COUNTS: &str = "{ me { documents { pending failed } } }";
+const COUNTS_IN: &str = "query ($id: String!) { me: collection(id: $id) { documents { pending failed } } }";
 const SEARCH: &str = "query ($query: String!, $limit: Int!, $after: String) {
     search(query: $query, limit: $limit, after: $after) {
         mode results { document { url } } pageInfo { endCursor hasNextPage }
@@ -72,17 +78,34 @@ impl Client {
         Ok(Self { connection: Connection::open(address).await?, address, token })
     }
 
-    /// Stores documents; returns once they are durable.
-    pub(crate) async fn ingest(&mut self, documents: &[Document]) -> Outcome<()> {
+    /// Stores documents, in a collection if one is named; returns once they are durable.
+    pub(crate) async fn ingest(&mut self, documents: &[Document], collection: Option<&str>) -> Outcome<()> {
         let documents: Vec<_> =
             documents.iter().map(|it| json!({ "url": it.url, "title": it.title, "text": it.text })).collect();
-        self.ask(INGEST, json!({ "documents": documents })).await.map(drop)
+        let variables = json!({ "documents": documents, "collection": collection });
+        self.ask(INGEST, variables).await.map(drop)
     }
 
-    /// Waits until everything is searchable.
+    /// Makes a collection that these users may read.
+    pub(crate) async fn make_collection(&mut self, id: &str, readers: &[String]) -> Outcome<()> {
+        let members: Vec<_> =
+            readers.iter().map(|user| json!({ "with": { "user": user }, "role": "READER" })).collect();
+        self.ask(MAKE, json!({ "id": id, "members": members })).await.map(drop)
+    }
+
+    /// Waits until all of the user's own documents are searchable.
     pub(crate) async fn settled(&mut self) -> Outcome<()> {
+        self.settled_by(COUNTS, json!({})).await
+    }
+
+    /// Waits until all documents of a collection are searchable.
+    pub(crate) async fn settled_in(&mut self, collection: &str) -> Outcome<()> {
+        self.settled_by(COUNTS_IN, json!({ "id": collection })).await
+    }
+
+    async fn settled_by(&mut self, query: &str, variables: Value) -> Outcome<()> {
         loop {
-            let counts = self.ask(COUNTS, json!({})).await?["me"]["documents"].take();
+            let counts = self.ask(query, variables.clone()).await?["me"]["documents"].take();
             if counts["failed"] != 0 {
                 return Err(format!("{} documents failed", counts["failed"]).into());
             }

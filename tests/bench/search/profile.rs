@@ -52,7 +52,7 @@ impl Searches {
     }
 
     /// Processor time per search.
-    fn processor_time(&self) -> Duration {
+    pub(crate) fn processor_time(&self) -> Duration {
         per(self.processor, self.times.len())
     }
 }

@@ -73,7 +73,7 @@ async fn run(collection: &Collection, model: &str, engine: Engine) -> Outcome<Ru
 
     let started = Instant::now();
     for documents in collection.documents.chunks(BATCH) {
-        client.ingest(documents).await?;
+        client.ingest(documents, None).await?;
     }
     let stored = started.elapsed();
     client.settled().await?;

@@ -35,7 +35,7 @@ const WORDS_PER_TITLE: usize = 5;
 /// Words per request.
 const WORDS_PER_REQUEST: usize = 60_000;
 /// Searches per measurement.
-const SEARCHES: usize = 200;
+pub(crate) const SEARCHES: usize = 200;
 /// Pause between searches of a small user while the large one ingests.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -70,7 +70,7 @@ pub(crate) async fn measure(chunks: usize, users: usize, model: &Path, engine: E
     let mut large = open(&service, &server, "large").await?;
     println!("  large user  first search {:.1?}, by rows of the database", first_search(&mut large).await?);
     // Writing its file takes the time of the searches meanwhile.
-    let per_chunk = wait_for_file(&service, chunks * dimensions).await? / chunks.max(1) as u64;
+    let per_chunk = wait_for_files(&service, chunks * dimensions, 1).await? / chunks.max(1) as u64;
     let queries = queries(SEARCHES);
     let first = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
     let again = Searches::run(&server, &mut large, &queries, By::Meaning).await?;
@@ -119,27 +119,32 @@ pub(crate) async fn measure(chunks: usize, users: usize, model: &Path, engine: E
 }
 
 /// Measures the first search of a client, with words that no other query contains.
-async fn first_search(client: &mut Client) -> Outcome<Duration> {
+pub(crate) async fn first_search(client: &mut Client) -> Outcome<Duration> {
     timed(client, "warm up").await
 }
 
-/// Waits until an index of more than `bytes` has been written to a file. Returns its size in bytes.
-async fn wait_for_file(service: &Service, bytes: usize) -> Outcome<u64> {
+/// Waits until as many indexes of more than `bytes` each have been written to files. Returns the size of the largest, in
+/// bytes.
+pub(crate) async fn wait_for_files(service: &Service, bytes: usize, count: usize) -> Outcome<u64> {
     const DIGEST: usize = 64;
 
     let folder = service.data_of_only_process()?.join("search");
     let deadline = Instant::now() + FILE_TIMEOUT;
     while Instant::now() < deadline {
+        let mut sizes = Vec::new();
         for file in fs::read_dir(&folder)? {
             let file = file?;
-            let size = file.metadata()?.len();
-            if file.file_name().len() == DIGEST && size > bytes as u64 {
-                return Ok(size);
+            if file.file_name().len() == DIGEST {
+                sizes.push(file.metadata()?.len());
             }
+        }
+        sizes.retain(|size| *size > bytes as u64);
+        if let Some(largest) = sizes.iter().max().filter(|_| sizes.len() >= count) {
+            return Ok(*largest);
         }
         sleep(Duration::from_millis(50)).await;
     }
-    Err("the server wrote no file of the large user's index".into())
+    Err("the server wrote no files of the indexes".into())
 }
 
 /// Ingests the documents of all users by a server without a model, and prints what the large user's took.
@@ -148,7 +153,7 @@ async fn fill(service: &Service, chunks: usize, users: usize) -> Outcome<()> {
     let small_load = Load { documents: CHUNKS_PER_SMALL_USER, words: WORDS_PER_DOCUMENT };
     let mut small = clients(service, &server, users).await?;
     for (number, client) in small.iter_mut().enumerate() {
-        ingest(client, &small_load.documents(number)).await?;
+        ingest(client, &small_load.documents(number), None).await?;
         client.settled().await?;
     }
     let load = Load::of_large_user(chunks);
@@ -156,7 +161,7 @@ async fn fill(service: &Service, chunks: usize, users: usize) -> Outcome<()> {
     let mut large = open(service, &server, "large").await?;
     let (started, before) = (Instant::now(), server.processor_time()?);
     let ingesting = async {
-        ingest(&mut large, &documents).await?;
+        ingest(&mut large, &documents, None).await?;
         let stored = started.elapsed();
         large.settled().await?;
         Ok((stored, started.elapsed()))
@@ -232,7 +237,7 @@ impl fmt::Display for Memory {
 
 /// Documents of one user.
 #[derive(Clone, Copy)]
-struct Load {
+pub(crate) struct Load {
     documents: usize,
     /// Words of the text of each document.
     words: usize,
@@ -240,7 +245,7 @@ struct Load {
 
 impl Load {
     /// Documents that have some `chunks` chunks in all.
-    fn of_large_user(chunks: usize) -> Self {
+    pub(crate) fn of_large_user(chunks: usize) -> Self {
         let per_document = chunks.div_ceil(MAX_DOCUMENTS).max(1);
         Self {
             documents: chunks / per_document,
@@ -249,7 +254,7 @@ impl Load {
     }
 
     /// Returns the documents; `user` is a different number for each user.
-    fn documents(self, user: usize) -> Vec<Document> {
+    pub(crate) fn documents(self, user: usize) -> Vec<Document> {
         let document = |number| {
             let seed = 2 * (user * MAX_DOCUMENTS + number);
             Document {
@@ -262,10 +267,15 @@ impl Load {
     }
 }
 
-async fn ingest(client: &mut Client, documents: &[Document]) -> Outcome<()> {
+/// Ingests documents, into a collection if one is named; returns once they are durable.
+pub(crate) async fn ingest(
+    client: &mut Client,
+    documents: &[Document],
+    collection: Option<&str>,
+) -> Outcome<()> {
     let words = documents.first().map_or(1, |first| first.text.split(' ').count());
     for batch in documents.chunks((WORDS_PER_REQUEST / words).max(1)) {
-        client.ingest(batch).await?;
+        client.ingest(batch, collection).await?;
     }
     Ok(())
 }
@@ -293,7 +303,7 @@ pub(crate) async fn timed(client: &mut Client, query: &str) -> Outcome<Duration>
 }
 
 /// Generates distinct queries of six words.
-fn queries(count: usize) -> Vec<String> {
+pub(crate) fn queries(count: usize) -> Vec<String> {
     (0..count).map(|number| words(usize::MAX - number, 6)).collect()
 }
 
@@ -304,7 +314,7 @@ pub(crate) fn verdict(time: Duration, goal: Duration) -> String {
 }
 
 /// Returns the model's id and the dimensions of its vectors.
-fn identify(model: &Path) -> Outcome<(String, usize)> {
+pub(crate) fn identify(model: &Path) -> Outcome<(String, usize)> {
     let output = Command::new(env!("CARGO_BIN_EXE_kitbag")).args(["model", "show"]).arg(model).output()?;
     let shown = String::from_utf8(output.stdout)?;
     let mut fields = shown.split_whitespace();
