@@ -94,13 +94,19 @@ impl Objects {
         Ok(objects)
     }
 
-    /// Opens the store of files of a stopped service, for commands that copy it. Changes nothing there.
-    pub fn of_stopped(
-        database: Database,
-        location: &Location,
-        egress: &Egress,
-    ) -> Result<Self, ObjectsError> {
+    /// Opens the store of files for commands that copy or check a service. Changes nothing there.
+    pub fn as_it_is(database: Database, location: &Location, egress: &Egress) -> Result<Self, ObjectsError> {
         Ok(Self { rows: Rows::new(database), bucket: Bucket::open(location, egress)? })
+    }
+
+    /// Returns the size of an object in bytes; `None` if it does not exist.
+    pub async fn size(&self, object: &str) -> Result<Option<u64>, ObjectsError> {
+        self.bucket.size(object).await
+    }
+
+    /// Returns the SHA-256 of an object, hexadecimal; `None` if it does not exist.
+    pub async fn digest(&self, object: &str) -> Result<Option<String>, ObjectsError> {
+        self.bucket.digest(object).await
     }
 
     /// Returns the components of toolkits.

@@ -48,6 +48,7 @@ use identity::SignIn;
 pub use listeners::ListenError;
 use listeners::Listeners;
 use metrics::{Exposition, Sources};
+pub use outbound::egress_settings;
 pub use reload::Reload;
 use resources::Resources;
 use sandbox::Execution;

@@ -1,4 +1,5 @@
-//! Checks a data directory, with or without a running server, and suggests remedies.
+//! Checks a service, with or without a running server, and suggests remedies: its data directory, and its database and
+//! files where these are elsewhere.
 //!
 //! Invariants:
 //! - nothing is changed; if no server runs on the database, its engine may leave two empty files next to it;
@@ -24,21 +25,28 @@ use kitbag_base::disk::Disk;
 use kitbag_base::folder::Folder;
 use kitbag_base::ownership::{self, Distrust};
 use kitbag_database::{Database, DatabaseError};
+use kitbag_files::objects::Location;
 use kitbag_files::stored_files::has_unfinished_restore;
 use kitbag_knowledge::model::Located;
+use kitbag_net::egress::Egress;
 use kitbag_vault::KeySource;
+use secrecy::SecretString;
 use serde::Serialize;
 use thiserror::Error;
 
 pub use certificate::Presented;
 
-/// Data directory to check, with the server's settings.
+/// Service to check, with the settings of its server.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// Data directory.
     pub data: PathBuf,
-    /// Folder with components and captured files.
-    pub files: PathBuf,
+    /// URL of the PostgreSQL database; `None` for the one in the data directory.
+    pub database: Option<SecretString>,
+    /// Where components and captured files are.
+    pub files: Location,
+    /// Sends the requests to a bucket.
+    pub egress: Egress,
     /// Source of the master keys.
     pub key_source: KeySource,
     /// Local embedding model of the search; `None` if there is none, or a remote service.
@@ -114,7 +122,7 @@ struct Examples {
     more: u64,
 }
 
-/// Checks a data directory. Blocks, except while it waits for the database.
+/// Checks a service. Blocks, except while it waits for the database or a bucket.
 pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<Report, CannotLook> {
     let data = &subject.data;
     let unreadable = |cause| CannotLook { path: data.clone(), cause };
@@ -133,9 +141,9 @@ pub async fn examine(subject: &Subject, progress: &mut Progress<'_>) -> Result<R
     }
     permissions::check(data, &mut report).map_err(unreadable)?;
     check_space(subject, &mut report).map_err(unreadable)?;
-    if let Some(database) = database::check(data, subject.depth, &mut report).await {
+    if let Some(database) = database::check(subject, &mut report).await {
         if let Err(error) = check_rows(subject, &database, &mut report, progress).await {
-            report.findings.push(database::unreadable(&error));
+            report.findings.push(database::unreadable(subject, &error));
         }
         database.close().await;
     }
@@ -155,13 +163,7 @@ async fn check_rows(
     report: &mut Report,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
-    match Folder::open(&subject.files) {
-        Ok(folder) => files::check(&folder, database, subject.depth, report, progress).await?,
-        Err(error) => report.findings.push(Finding::new(
-            format!("the folder with components and captured files cannot be opened: {error}"),
-            "give this command the server's setting (objects); if the folder is lost, restore the last backup",
-        )),
-    }
+    files::check(subject, database, report, progress).await?;
     audit::check(database, &subject.key_source, subject.audit_retention, report).await?;
     keys::check_secrets(&subject.key_source, database, report).await
 }
@@ -176,10 +178,11 @@ fn unsafe_directory(data: &Path, distrust: &Distrust) -> Finding {
 
 fn check_space(subject: &Subject, report: &mut Report) -> std::io::Result<()> {
     check_space_of(&subject.data, subject, report)?;
-    if subject.files == subject.data {
+    let Location::Folder(files) = &subject.files else { return Ok(()) };
+    if *files == subject.data {
         return Ok(());
     }
-    match check_space_of(&subject.files, subject, report) {
+    match check_space_of(files, subject, report) {
         // The check of files says so.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         checked => checked,

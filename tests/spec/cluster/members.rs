@@ -97,9 +97,29 @@ impl Cluster {
 
     /// Runs a process that is expected to fail at its start, and returns its output.
     pub(super) async fn try_to_join(&self, name: &str) -> CommandOutput {
-        let mut command = kitbag(["serve", "--listen", "127.0.0.1:0", "--data"]);
-        command.arg(self.data(name));
+        self.run(["serve", "--listen", "127.0.0.1:0"], name).await
+    }
+
+    /// Runs a command with the settings of the process with the data directory `name`.
+    pub(super) async fn run<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+        name: &str,
+    ) -> CommandOutput {
+        self.run_with(arguments, name, |_| {}).await
+    }
+
+    /// As [`run`](Self::run), with flags and variables that `change` adds or replaces.
+    pub(super) async fn run_with<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+        name: &str,
+        change: impl FnOnce(&mut Command),
+    ) -> CommandOutput {
+        let mut command = kitbag(arguments);
+        command.arg("--data").arg(self.data(name));
         self.configure(&mut command);
+        change(&mut command);
         run(command).await
     }
 

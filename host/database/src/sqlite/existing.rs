@@ -5,7 +5,7 @@ use std::path::Path;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::{BUSY_TIMEOUT, FILE, MAX_READERS, MIGRATIONS, TRUSTED_SCHEMA};
-use crate::{AssertSqlSafe, Database, Pools, Result, Transaction, sql};
+use crate::{AssertSqlSafe, Database, Open, Pools, Result, Transaction, sql};
 
 /// Maximum number of reported problems of a damaged database.
 const MAX_PROBLEMS: u32 = 20;
@@ -58,9 +58,14 @@ impl Database {
         sql(last).fetch_value(self.readers()).await
     }
 
-    /// Returns whether a table has never had a row. Its key has to be `AUTOINCREMENT`. Only for `SQLite`.
+    /// Returns whether a table has never had a row. Its key has to be a counter with the name `sequence`.
     pub async fn never_had_rows(transaction: &mut Transaction, table: &str) -> Result<bool> {
-        let never = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = $1)";
+        let never = match &transaction.0 {
+            Open::Sqlite(_) => "SELECT NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = $1)",
+            Open::Postgres(..) => {
+                "SELECT pg_sequence_last_value(pg_get_serial_sequence($1, 'sequence')::regclass) IS NULL"
+            }
+        };
         sql(never).bind(table).fetch_value(transaction).await
     }
 

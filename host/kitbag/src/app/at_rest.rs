@@ -151,7 +151,7 @@ fn lock(settings: &Settings) -> Result<Option<File>, StartError> {
 fn open_objects(settings: &Settings, database: &Database) -> Result<Objects, StartError> {
     let egress = Egress::new(egress_settings(settings)?);
     let location = objects_location(settings);
-    let opened: Result<_, ObjectsError> = Objects::of_stopped(database.clone(), &location, &egress);
+    let opened: Result<_, ObjectsError> = Objects::as_it_is(database.clone(), &location, &egress);
     Ok(opened?)
 }
 

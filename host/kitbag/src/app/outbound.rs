@@ -15,7 +15,7 @@ pub(super) fn start(settings: &Settings, metrics: &Metrics) -> Result<(Egress, T
 }
 
 /// Converts the settings to those of outbound requests.
-pub(super) fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
+pub fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsError> {
     let prefix = |&range| Nat64Prefix::new(range).ok_or(SettingsError::Nat64Prefix(range));
     let proxy = settings.https_proxy.get().map(|url| Proxy::parse(url.get().expose_secret()));
     Ok(EgressSettings {

@@ -5,25 +5,27 @@ use std::path::Path;
 use clap::Args;
 use kitbag_knowledge::model::{self, DEFAULT_NAME, Located};
 use kitbag_maintenance::doctor::{self, Depth, Finding, Presented, Report, Step, Subject};
+use kitbag_net::egress::Egress;
 
 use super::error::{CliError, Exit};
 use super::output;
 use super::progress::StepProgress;
 use super::server_data::{self, ServerData};
 use super::terminal::{Text, counted, say};
-use crate::app::certificate_files;
-use crate::settings::{Listen, Model, Settings};
+use crate::app::{certificate_files, egress_settings, objects_location};
+use crate::settings::{DatabaseLocation, Listen, Model, Settings};
 use crate::telemetry;
 
 /// Indentation of a finding's continuation lines, in spaces.
 const INDENT: usize = 4;
 
-/// Check a data directory, and say what to do about what is wrong.
+/// Check a service, and say what to do about what is wrong.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Changes nothing, and works with or without a server running on the directory. Checks the database, \
-files without rows and rows without files, the bytes of each file, keys and the secrets that they open, permissions, \
-seals of compiled code, free space, the certificate, and the model.
+    after_help = "Changes nothing, and works with or without a server running. Checks the database, files without rows and \
+rows without files, the bytes of each file, the audit log, keys and the secrets that they open, permissions, seals of \
+compiled code, free space, the certificate, and the model. Where the database is a PostgreSQL server's, it checks the \
+schema and the rows, and no pages; where files are in a bucket, those of rows.
 
 Give it the settings of the server: the same --config, --data, --master-key and environment.
 
@@ -45,10 +47,17 @@ pub(super) struct Doctor {
 impl Doctor {
     pub(super) async fn run(self) -> Result<(), CliError> {
         telemetry::start(telemetry::QUIET);
-        let settings = self.server.settings()?;
+        let settings = self.server.settings_of_server()?;
         let subject = Subject {
             data: settings.data.clone(),
-            files: server_data::files(&settings)?,
+            database: match &settings.database {
+                DatabaseLocation::Server(url) => Some(url.clone()),
+                DatabaseLocation::DataDirectory | DatabaseLocation::Invalid => None,
+            },
+            files: objects_location(&settings),
+            egress: Egress::new(
+                egress_settings(&settings).map_err(|error| CliError::new(error.to_string()))?,
+            ),
             key_source: server_data::keys(&settings)?,
             model: used_model(&settings),
             model_is_optional: settings.model == Model::Default,

@@ -1,10 +1,16 @@
 //! Integrity and schema of the database.
 
-use std::path::Path;
-
 use kitbag_database::{Database, DatabaseError};
+use secrecy::ExposeSecret as _;
 
-use super::{Depth, Examples, Finding, Report};
+use super::{Depth, Examples, Finding, Report, Subject};
+
+/// Connections to a PostgreSQL database: one that reads pages of names, and one for single statements.
+const CONNECTIONS: u32 = 4;
+
+/// Remedy for a PostgreSQL database that does not answer.
+const LOOK_AT_SERVER: &str = "look whether its server runs and can be reached from here, and what its log says; if it is damaged, \
+                              restore the last backup that was made with its own tools";
 
 /// Remedy for a damaged database.
 const RESTORE: &str = "stop the server, keep a copy of the data directory, and restore the last backup into a new one \
@@ -15,8 +21,8 @@ const FOREIGN: &str = "they run with the server, and it can neither be backed up
                        them, drop them; if not, somebody else has written to the database: restore a backup that you trust";
 
 /// Checks the database. Returns it if the other checks can read it.
-pub(super) async fn check(data: &Path, depth: Depth, report: &mut Report) -> Option<Database> {
-    if !data.join(Database::FILE).exists() {
+pub(super) async fn check(subject: &Subject, report: &mut Report) -> Option<Database> {
+    if subject.database.is_none() && !subject.data.join(Database::FILE).exists() {
         report.findings.push(Finding::new(
             format!("there is no database ({})", Database::FILE),
             "if this is the right directory and a server has run on it, restore the last backup with `kitbag restore`; \
@@ -24,23 +30,28 @@ pub(super) async fn check(data: &Path, depth: Depth, report: &mut Report) -> Opt
         ));
         return None;
     }
-    match readable(data, depth, report).await {
+    match readable(subject, report).await {
         Ok(database) => database,
         Err(error) => {
-            report.findings.push(unreadable(&error));
+            report.findings.push(unreadable(subject, &error));
             None
         }
     }
 }
 
 /// Returns the finding for a database that cannot be read.
-pub(super) fn unreadable(error: &DatabaseError) -> Finding {
-    Finding::new(format!("the database cannot be read: {error}"), RESTORE)
+pub(super) fn unreadable(subject: &Subject, error: &DatabaseError) -> Finding {
+    let remedy = if subject.database.is_some() { LOOK_AT_SERVER } else { RESTORE };
+    Finding::new(format!("the database cannot be read: {error}"), remedy)
 }
 
-async fn readable(data: &Path, depth: Depth, report: &mut Report) -> Result<Option<Database>, DatabaseError> {
-    let database = Database::open_read_only(data).await?;
-    if depth == Depth::Full {
+async fn readable(subject: &Subject, report: &mut Report) -> Result<Option<Database>, DatabaseError> {
+    let database = match &subject.database {
+        Some(url) => Database::connect_existing(url.expose_secret(), CONNECTIONS).await?,
+        None => Database::open_read_only(&subject.data).await?,
+    };
+    // PostgreSQL checks its pages itself.
+    if subject.depth == Depth::Full && subject.database.is_none() {
         let mut problems = Examples::default();
         database.problems().await?.into_iter().for_each(|problem| problems.push(problem));
         if problems.count() == 0 {

@@ -5,12 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use kitbag_base::folder::Folder;
 use kitbag_database::Database;
+use kitbag_files::objects::{Location, Objects, ObjectsError};
 use kitbag_files::stored_files::{
     FileKind, Named, Names, count, digest, digest_of, is_known, is_named, were_never_named,
 };
+use kitbag_net::egress::Egress;
 use tokio::time::sleep;
 
-use super::{Depth, Examples, Progress, Report, Step};
+use super::{Depth, Examples, Finding, Progress, Report, Step, Subject};
 
 /// Minimum age of a file without a row: a row may soon refer to a younger one.
 const MIN_AGE: Duration = Duration::from_hours(1);
@@ -19,22 +21,105 @@ const REMOVAL_TIME: Duration = Duration::from_secs(1);
 /// Number of suspected files that are checked again together.
 const BATCH: usize = 1000;
 
+/// Where the files are.
+enum Place<'a> {
+    Folder(&'a Folder),
+    Bucket(&'a Objects),
+}
+
+/// State of a file to which a row refers.
+enum FileState {
+    Whole,
+    Damaged,
+    Missing,
+    Unreadable(String),
+}
+
+impl Place<'_> {
+    /// Looks at the file of a row; reads it if the check is a full one.
+    async fn look_at(&self, named: &Named, depth: Depth) -> FileState {
+        let found = match self {
+            Self::Folder(folder) => look_in_folder(folder, named, depth),
+            Self::Bucket(objects) => look_in_bucket(objects, named, depth).await,
+        };
+        match found {
+            Ok(Some(true)) => FileState::Whole,
+            Ok(Some(false)) => FileState::Damaged,
+            Ok(None) => FileState::Missing,
+            Err(reason) => FileState::Unreadable(reason),
+        }
+    }
+}
+
+/// Returns whether the file has the bytes that its name says; `None` if it does not exist.
+fn look_in_folder(folder: &Folder, named: &Named, depth: Depth) -> Result<Option<bool>, String> {
+    let opened = match named.open(folder) {
+        Ok(opened) if depth == Depth::Full => opened,
+        Ok(_) => return Ok(Some(true)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let (found, _) = digest(&mut { opened }).map_err(|error| error.to_string())?;
+    Ok(Some(Some(found) == digest_of(&named.digest)))
+}
+
+/// As [`look_in_folder`].
+async fn look_in_bucket(objects: &Objects, named: &Named, depth: Depth) -> Result<Option<bool>, String> {
+    let Some(object) = named.object() else { return Ok(None) };
+    if depth == Depth::Quick {
+        let size = objects.size(object).await.map_err(|error| error.to_string())?;
+        return Ok(size.map(|_| true));
+    }
+    let found = objects.digest(object).await.map_err(|error| error.to_string())?;
+    Ok(found.map(|found| found == named.digest))
+}
+
 pub(super) async fn check(
-    data: &Folder,
+    subject: &Subject,
     database: &Database,
-    depth: Depth,
     report: &mut Report,
     progress: &mut Progress<'_>,
 ) -> kitbag_database::Result<()> {
-    check_named(data, database, depth, report, progress).await?;
-    check_strays(data, database, report, progress).await
+    let depth = subject.depth;
+    match &subject.files {
+        Location::Folder(path) => match Folder::open(path) {
+            Ok(folder) => {
+                check_named(&Place::Folder(&folder), depth, database, report, progress).await?;
+                check_strays(&folder, database, report, progress).await?;
+            }
+            Err(error) => report.findings.push(unreachable(&format!("folder cannot be opened: {error}"))),
+        },
+        location @ Location::Bucket(_) => match bucket(location, &subject.egress, database).await {
+            Ok(objects) => {
+                check_named(&Place::Bucket(&objects), depth, database, report, progress).await?;
+                let note = "files without rows were not looked for: the bucket may have files of others";
+                report.notes.push(note.to_owned());
+            }
+            Err(error) => report.findings.push(unreachable(&format!("bucket does not answer: {error}"))),
+        },
+    }
+    Ok(())
+}
+
+/// Opens the bucket, and asks it about an object, so that one that is out of reach is not asked for each file.
+async fn bucket(location: &Location, egress: &Egress, database: &Database) -> Result<Objects, ObjectsError> {
+    let objects = Objects::as_it_is(database.clone(), location, egress)?;
+    objects.size("any").await?;
+    Ok(objects)
+}
+
+fn unreachable(what: &str) -> Finding {
+    Finding::new(
+        format!("components and captured files cannot be checked: their {what}"),
+        "give this command the server's setting (objects); if they are lost, restore the last backup",
+    )
 }
 
 /// Checks the file of each row.
 async fn check_named(
-    data: &Folder,
-    database: &Database,
+    place: &Place<'_>,
     depth: Depth,
+    database: &Database,
     report: &mut Report,
     progress: &mut Progress<'_>,
 ) -> kitbag_database::Result<()> {
@@ -49,20 +134,17 @@ async fn check_named(
             done += 1;
             progress(Step::Files, done, total.max(done));
             let path = named.path();
-            match named.open(data) {
-                Ok(_) if depth == Depth::Quick => {}
-                Ok(mut file) => match digest(&mut file) {
-                    Ok((found, _)) if Some(found) == digest_of(&named.digest) => {}
-                    Ok(_) => damaged.push(path),
-                    Err(error) => unreadable.push(format!("{path}: {error}")),
-                },
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match place.look_at(&named, depth).await {
+                FileState::Whole => {}
+                FileState::Damaged => damaged.push(path),
+                FileState::Unreadable(reason) => unreadable.push(format!("{path}: {reason}")),
+                FileState::Missing => {
                     // The server may have removed the row and the file since the page was read.
-                    if is_still_named(database, &named).await? && named.open(data).is_err() {
+                    let is_named = is_still_named(database, &named).await?;
+                    if is_named && matches!(place.look_at(&named, depth).await, FileState::Missing) {
                         missing.push(path);
                     }
                 }
-                Err(error) => unreadable.push(format!("{path}: {error}")),
             }
         }
     }

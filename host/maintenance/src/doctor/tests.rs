@@ -11,6 +11,7 @@ use kitbag_database::audit::{Act, Actor, Audit, Entry, append};
 use kitbag_knowledge::model::{DEFAULT_NAME, located};
 use kitbag_net::certificate::CertificateFiles;
 use kitbag_net::certificate::testing::Authority;
+use kitbag_net::egress::EgressSettings;
 use kitbag_vault::{SecretSlot, Vault};
 
 use super::*;
@@ -75,7 +76,9 @@ impl Scratch {
     fn subject(&self) -> Subject {
         Subject {
             data: self.data.path().to_owned(),
-            files: self.data.path().to_owned(),
+            database: None,
+            files: Location::Folder(self.data.path().to_owned()),
+            egress: Egress::new(EgressSettings::default()),
             key_source: KeySource::File(self.path("master-key")),
             model: None,
             model_is_optional: true,
@@ -352,7 +355,7 @@ async fn a_disk_that_is_nearly_full_is_found() {
 
     // The files are on another disk.
     let files = tempfile::tempdir().expect("a scratch directory");
-    let subject = Subject { files: files.path().to_owned(), ..subject };
+    let subject = Subject { files: Location::Folder(files.path().to_owned()), ..subject };
     let report = examine(&subject, &mut |_, _, _| {}).await.expect("it can look");
 
     let words = format!("the disk of {} has", files.path().display());
