@@ -1,5 +1,6 @@
 //! The audit log: each act has one entry, with the actor and the act, and without secrets.
 
+mod anchors;
 mod reading;
 mod routes;
 mod tampering;

@@ -7,7 +7,7 @@
 //! The entries of one writer form a hash chain. `SQLite` has one writer, and so one chain; with PostgreSQL
 //! each process has its own chain, so that processes do not wait for each other. The ends of each chain and
 //! the list of chains are sealed with a key that is not in the database. `verify` detects entries that were
-//! changed or removed.
+//! changed or removed; anchors that are kept elsewhere detect an older state of the whole log.
 //!
 //! Invariants:
 //! - an entry is written in the transaction of its act: neither exists without the other. Exceptions with a
@@ -19,6 +19,7 @@
 //! - the texts of an entry are bounded, and so is the number of refusals that one user can cause.
 
 mod act;
+mod anchors;
 mod chain;
 mod ends;
 mod entry;
@@ -37,11 +38,12 @@ use kitbag_base::shares::{Share, Shares};
 
 use crate::{Database, Transaction};
 pub use act::Act;
+pub use anchors::{Anchor, AnchorKey, AnchoredEnd, Anchoring, NewAnchor, NoAnchor, SignedAnchor};
 pub use entry::{Actor, AuditRecord, Entry, Outcome};
 pub use reading::{AuditFilter, AuditQuery, AuditReading};
 use refusals::Refusals;
 pub(crate) use seals::Sealing;
-pub use seals::SealingKeys;
+pub use seals::{SealingKey, SealingKeys};
 use store::Store;
 pub use store::append;
 pub use verification::{ChainEnds, ChainFault, Verification, verify};
@@ -90,6 +92,11 @@ impl Audit {
             verified.faults.push(ChainFault { chain: None, what: verification::LIST_REMOVED.to_owned() });
         }
         Ok(Some(verified))
+    }
+
+    /// Starts to make anchors of this log.
+    pub fn anchoring(&self) -> Anchoring {
+        Anchoring::new(self.store.clone())
     }
 
     /// Starts to read. Includes all acts that were committed before.

@@ -1,6 +1,7 @@
 //! The composition root: builds and owns all parts of a server.
 
 mod address;
+mod anchors;
 mod at_rest;
 mod connections;
 mod data;
@@ -41,6 +42,7 @@ use url::Url;
 use crate::settings::{Listen, Settings};
 use address::Address;
 pub use address::certificate_files;
+use anchors::Anchors;
 pub use at_rest::{AtRest, AtRestError, share_data};
 use connections::Service;
 pub use error::StartError;
@@ -71,6 +73,8 @@ pub struct App {
     invocations: Arc<Invocations>,
     knowledge: Knowledge,
     process: Process,
+    /// `None` if the audit log is not anchored.
+    anchors: Option<Anchors>,
     stopping: Stopping,
     reload: Reload,
     /// `None` if metrics are disabled.
@@ -110,6 +114,8 @@ impl App {
         let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
         resources.objects.keep_ending(stopping.begun.clone());
         let invocations = parts.invocations.clone();
+        let audit = storage::audit_log(settings, database);
+        let anchors = Anchors::start(settings, &audit, &resources.egress)?;
         let stores = Stores {
             database: database.clone(),
             toolkits: parts.toolkits,
@@ -120,7 +126,7 @@ impl App {
             cache: user_data.cache,
             user_config: parts.user_config,
             invocations: parts.invocations,
-            audit: storage::audit_log(settings, database),
+            audit,
             knowledge: knowledge.clone(),
             collections,
             knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
@@ -135,7 +141,8 @@ impl App {
         data::restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, identity::roles(settings));
         access.prepare();
-        let sources = Sources::new(&resources.metrics, &access, &execution, &address);
+        let sources = Sources::new(&resources.metrics, &access, &execution, &address)
+            .with_anchors(anchors.as_ref().map(Anchors::last));
         let exposition = Exposition::open(settings, sources)?;
         let shares = execution.request_shares;
         let service =
@@ -149,6 +156,7 @@ impl App {
             invocations,
             knowledge,
             process,
+            anchors,
             stopping,
             exposition,
             traces: resources.traces,
@@ -187,6 +195,9 @@ impl App {
             warn!("the last records of calls were not written in time");
         }
         self.traces.close().await;
+        if let Some(anchors) = self.anchors {
+            anchors.close().await;
+        }
         if timeout(CLOSE_TIMEOUT, self.knowledge.close()).await.is_err() {
             warn!("the jobs of the knowledge base did not stop in time");
         }

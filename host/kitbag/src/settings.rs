@@ -4,6 +4,7 @@
 //! unknown key is an error: a misspelled setting must not be silently ignored. An unknown variable is a warning, since
 //! others put variables into the environment (`environment`).
 
+mod anchor;
 mod bounds;
 mod environment;
 mod error;
@@ -29,6 +30,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
+pub use anchor::AuditAnchor;
 pub use bounds::Bounds;
 pub use error::SettingsError;
 pub use groups::LocalGroups;
@@ -269,6 +271,9 @@ settings! {
     log_records_per_toolkit: u32 = 10_000, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
     /// How long entries of the audit log are kept.
     audit_retention: Span = Span::days(400), "KITBAG_AUDIT_RETENTION";
+    /// Where the signed ends of the audit log are kept, beyond the reach of who can write to the database: each hour a line is
+    /// appended to a file (an absolute path), or sent to a URL (`https://…`) by POST; by default none.
+    audit_anchor: Maybe<AuditAnchor> = Maybe::UNSET, "KITBAG_AUDIT_ANCHOR";
     /// Calls that run at the same time: of one user at most 64, or a quarter of them, and of one toolkit at most 128, or
     /// half of them, whichever is more.
     concurrent_calls: u32 = 256, "KITBAG_CONCURRENT_CALLS";

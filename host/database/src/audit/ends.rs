@@ -7,6 +7,7 @@
 
 use super::chain::GENESIS;
 use super::seals::{Covered, Seal, SealFault, SealingKeys};
+use super::verification::{ChainFault, LIST_REMOVED};
 use crate::{FromRow, TABLES, Transaction, sql};
 
 macro_rules! columns {
@@ -259,6 +260,23 @@ pub(super) async fn log_row(snapshot: &mut Transaction) -> crate::Result<Option<
     sql("SELECT begun_at, seal_key, seal FROM audit_log").fetch_optional(snapshot).await
 }
 
+/// Returns the fault of the list of chains, if there is one. `keys`: `None` if they are not available.
+pub(super) async fn fault_of_list(
+    snapshot: &mut Transaction,
+    log: Option<&LogRow>,
+    keys: Option<&SealingKeys>,
+    chains: &[String],
+) -> crate::Result<Option<ChainFault>> {
+    let what = match (log, keys) {
+        (Some(log), Some(keys)) => {
+            log.check(keys, chains).err().map(|fault| format!("the list of chains {fault}"))
+        }
+        (None, _) if is_used(snapshot).await? => Some(LIST_REMOVED.to_owned()),
+        _ => None,
+    };
+    Ok(what.map(|what| ChainFault { chain: None, what }))
+}
+
 /// Returns the names of all chains, in ascending order.
 pub(super) async fn names(transaction: &mut Transaction) -> crate::Result<Vec<String>> {
     sql("SELECT chain FROM audit_chains ORDER BY chain").fetch_values(transaction).await
@@ -270,6 +288,16 @@ pub(super) async fn read(snapshot: &mut Transaction, chain: &str) -> crate::Resu
         .bind(chain)
         .fetch_optional(snapshot)
         .await
+}
+
+/// Returns the time of the newest entry, or that of the removed ones if none is left, in milliseconds since 1970.
+pub(super) async fn time_of_newest(snapshot: &mut Transaction, ends: &Ends) -> crate::Result<i64> {
+    let at: Option<i64> = sql("SELECT at FROM audit WHERE chain = $1 AND sequence = $2")
+        .bind(&ends.chain)
+        .bind(ends.newest)
+        .fetch_optional_value(snapshot)
+        .await?;
+    Ok(at.unwrap_or(ends.removed_at))
 }
 
 /// Returns the names of the master keys with whose keys the log is sealed.

@@ -9,14 +9,26 @@ use std::sync::{Arc, PoisonError, RwLock};
 use aws_lc_rs::hmac;
 use thiserror::Error;
 
+use super::anchors::AnchorKey;
+
 /// First element of what is sealed: seals of one kind are none of the other.
 const CHAIN: &str = "kitbag audit chain 1";
 const LOG: &str = "kitbag audit log 1";
 
-/// Keys of seals, each with the name of the master key that it was derived from. The first one seals; all
-/// verify.
+/// Keys that protect the log. The first ones seal and sign; all verify.
 #[derive(Clone)]
-pub struct SealingKeys(Arc<[(String, hmac::Key)]>);
+pub struct SealingKeys(Arc<[SealingKey]>);
+
+/// The keys that were derived from one master key.
+#[derive(Clone)]
+pub struct SealingKey {
+    /// Name of the master key.
+    pub master: String,
+    /// Key of seals.
+    pub seal: hmac::Key,
+    /// Key of anchors.
+    pub anchor: AnchorKey,
+}
 
 /// The keys that a process appends with. Clones share them; `None` until the master keys were read.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +65,7 @@ pub(super) enum SealFault {
 
 impl SealingKeys {
     /// Creates the set of keys, the one that seals first.
-    pub fn new(keys: impl IntoIterator<Item = (String, hmac::Key)>) -> Self {
+    pub fn new(keys: impl IntoIterator<Item = SealingKey>) -> Self {
         Self(keys.into_iter().collect())
     }
 
@@ -63,13 +75,23 @@ impl SealingKeys {
     }
 
     fn key(&self, name: &str) -> Option<&hmac::Key> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, key)| key)
+        self.0.iter().find(|key| key.master == name).map(|key| &key.seal)
+    }
+
+    /// Returns the key that signs anchors.
+    pub(super) fn signing(&self) -> Option<&AnchorKey> {
+        self.0.first().map(|key| &key.anchor)
+    }
+
+    /// Returns the thumbprints of the keys of anchors, the one that signs first.
+    pub(super) fn thumbprints(&self) -> Vec<String> {
+        self.0.iter().map(|key| key.anchor.thumbprint()).collect()
     }
 
     pub(super) fn seal(&self, covered: Covered<'_>) -> Seal {
-        let Some((name, key)) = self.0.first() else { return Seal::default() };
-        let bytes = hmac::sign(key, &covered.bytes()).as_ref().to_vec();
-        Seal { key: name.clone(), bytes }
+        let Some(key) = self.0.first() else { return Seal::default() };
+        let bytes = hmac::sign(&key.seal, &covered.bytes()).as_ref().to_vec();
+        Seal { key: key.master.clone(), bytes }
     }
 
     pub(super) fn check(&self, seal: &Seal, covered: Covered<'_>) -> Result<(), SealFault> {
@@ -83,7 +105,7 @@ impl SealingKeys {
 
 impl Debug for SealingKeys {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+        formatter.debug_list().entries(self.0.iter().map(|key| &key.master)).finish()
     }
 }
 

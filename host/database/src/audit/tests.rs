@@ -5,6 +5,7 @@ use super::retention::sweep;
 use super::*;
 use crate::Scope;
 
+mod anchors;
 mod tampering;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -26,7 +27,11 @@ async fn empty(database: &Database) {
 
 /// Keys of master keys with these numbers as names.
 fn keys(numbers: &[u8]) -> SealingKeys {
-    SealingKeys::new(numbers.iter().map(|it| (it.to_string(), Key::new(HMAC_SHA256, &[*it; 32]))))
+    SealingKeys::new(numbers.iter().map(|it| SealingKey {
+        master: it.to_string(),
+        seal: Key::new(HMAC_SHA256, &[*it; 32]),
+        anchor: AnchorKey::of_seed(&[*it; 32]),
+    }))
 }
 
 /// Appends an entry for each name.

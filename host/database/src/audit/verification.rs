@@ -36,6 +36,12 @@ pub struct Verification {
     pub begun_at: Option<String>,
     /// Whether seals were verified: the keys were available.
     pub seals_verified: bool,
+    /// How long entries are kept, in seconds.
+    #[serde(default)]
+    pub retention_seconds: u64,
+    /// Thumbprints (RFC 7638) of the keys that sign anchors; the first one signs now.
+    #[serde(default)]
+    pub anchor_keys: Vec<String>,
     /// Number of verified entries.
     pub entries: u64,
     /// Ends of all chains, by name.
@@ -86,21 +92,19 @@ pub async fn verify(
     retention: Duration,
 ) -> crate::Result<Verification> {
     let mut snapshot = database.snapshot().await?;
-    let mut result = Verification { seals_verified: keys.is_some(), ..Verification::default() };
+    let mut result = Verification {
+        retention_seconds: retention.as_secs(),
+        anchor_keys: keys.map(SealingKeys::thumbprints).unwrap_or_default(),
+        seals_verified: keys.is_some(),
+        ..Verification::default()
+    };
     for chain in store::unknown_chains(&mut snapshot).await? {
         result.fault(&chain, "it has entries, but its row in audit_chains was removed".to_owned());
     }
     let chains = ends::names(&mut snapshot).await?;
     let log = ends::log_row(&mut snapshot).await?.filter(ends::LogRow::has_begun);
     result.begun_at = log.as_ref().map(|log| shown_time(log.begun_at));
-    let listed = match (&log, keys) {
-        (Some(log), Some(keys)) => {
-            log.check(keys, &chains).map_err(|fault| format!("the list of chains {fault}"))
-        }
-        (None, _) if ends::is_used(&mut snapshot).await? => Err(LIST_REMOVED.to_owned()),
-        _ => Ok(()),
-    };
-    result.faults.extend(listed.err().map(|what| ChainFault { chain: None, what }));
+    result.faults.extend(ends::fault_of_list(&mut snapshot, log.as_ref(), keys, &chains).await?);
 
     let age = i64::try_from((retention.saturating_sub(CLOCK_MARGIN)).as_millis()).unwrap_or(i64::MAX);
     let oldest = Timestamp::now().as_millisecond().saturating_sub(age);

@@ -49,6 +49,14 @@ pub enum StartError {
     /// The database cannot be opened.
     #[error("cannot open the database: {0}")]
     Database(#[from] DatabaseError),
+    /// Anchors of the audit log cannot be appended to their file.
+    #[error("cannot write to {path} (the setting audit-anchor): {cause}")]
+    Anchor {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
     /// The store of files cannot be used.
     #[error("cannot use the store of components and captured files (the setting objects): {0}")]
     Objects(#[from] ObjectsError),

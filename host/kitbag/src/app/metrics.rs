@@ -21,6 +21,7 @@ use tracing::{error, info};
 use url::Url;
 
 use super::address::Address;
+use super::anchors::LastAnchor;
 use super::connections::{self, ConnectionLimits, Service};
 use super::listeners::{ListenError, Listeners};
 use super::sandbox::Execution;
@@ -48,6 +49,7 @@ pub(super) struct Sources {
     instances: InstancePool,
     certificate: Option<LiveCertificate>,
     base_url: Url,
+    anchor: Option<LastAnchor>,
     last: Arc<LastReadings>,
 }
 
@@ -61,8 +63,14 @@ impl Sources {
             instances: execution.sandbox.instance_pool(),
             certificate,
             base_url,
+            anchor: None,
             last: Arc::default(),
         }
+    }
+
+    /// Adds the time of the last anchor of the audit log.
+    pub(super) fn with_anchors(self, anchor: Option<LastAnchor>) -> Self {
+        Self { anchor, ..self }
     }
 
     async fn of_stores(&self) -> Vec<Reading> {
@@ -110,11 +118,12 @@ async fn expose(State(sources): State<Sources>, headers: HeaderMap) -> Response 
         return (StatusCode::MISDIRECTED_REQUEST, OTHER_HOST).into_response();
     }
     let mut readings = sources.of_stores().await;
-    let Sources { metrics, memory, instances, certificate, .. } = sources;
+    let Sources { metrics, memory, instances, certificate, anchor, .. } = sources;
     let (held, total) = memory.held_and_total();
     readings.push(Reading::bytes("call_memory", "Memory that calls hold", held as u64));
     readings.push(Reading::bytes("call_memory_limit", "Memory that calls may hold", total as u64));
     readings.extend(instances.readings());
+    readings.extend(anchor.map(|anchor| anchor.reading()));
     if let Some(certificate) = certificate {
         readings.push(Reading::timestamp(
             "tls_certificate_expiry_timestamp",

@@ -1,9 +1,11 @@
 //! `kitbag audit`
 
+mod anchors;
 mod verification;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -32,7 +34,7 @@ const MAX_KNOWN_IDS: usize = 10_000;
 #[command(
     after_help = "Examples:\n  kitbag audit --since 7d\n  kitbag audit --act toolkit --toolkit weather\n  \
                   kitbag audit --user ana --act secret.set -o json\n  kitbag audit --follow -o jsonl\n  \
-                  kitbag audit --verify\n\n\
+                  kitbag audit --verify\n  kitbag audit --verify --anchors /mnt/anchors/kitbag.jsonl\n\n\
                   No entry has a value of a secret, an argument or a result. docs/audit.md lists the acts."
 )]
 pub(super) struct Audit {
@@ -64,6 +66,10 @@ pub(super) struct Audit {
     /// something was.
     #[arg(long, conflicts_with_all = ["follow", "since", "until", "act", "user", "toolkit", "limit", "before"])]
     verify: bool,
+    /// With --verify: compare the log with the anchors in this file, which the server has written or sent (setting
+    /// audit-anchor); `-` reads standard input.
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    anchors: Option<PathBuf>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -89,7 +95,7 @@ struct Printed {
 impl Audit {
     pub(super) async fn run(self) -> Result<(), CliError> {
         if self.verify {
-            return verification::run(self.connection).await;
+            return verification::run(self.connection, self.anchors.as_deref()).await;
         }
         let format = Format::current();
         if self.follow && format == Format::Json {

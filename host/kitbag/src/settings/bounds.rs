@@ -41,6 +41,8 @@ pub struct Bounds {
     pub log_size_per_toolkit: usize,
     /// Validity of an access token of local sign-in.
     pub access_token_lifetime: Duration,
+    /// Interval of anchors of the audit log.
+    pub anchor_interval: Duration,
     /// Time limit for fetching one captured file.
     pub capture_time: Duration,
     /// Wall time for extracting the text of one captured file.
@@ -65,6 +67,7 @@ impl Default for Bounds {
             concurrent_calls_per_toolkit: usize::MAX,
             log_size_per_toolkit: 64 * MIB,
             access_token_lifetime: Lifetimes::default().access_token,
+            anchor_interval: Duration::from_hours(1),
             capture_time: Duration::from_mins(5),
             extraction_time: Duration::from_mins(1),
             request_rate: 4 << 10,

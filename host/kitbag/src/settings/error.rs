@@ -46,6 +46,9 @@ pub enum SettingsError {
         "follow-registries names registries as references do, such as ghcr.io or registry.internal:5000, and {0:?} is none"
     )]
     FollowRegistries(String),
+    /// `audit-anchor` is a URL that no request can be sent to.
+    #[error("the setting audit-anchor is no URL that requests can be sent to")]
+    AuditAnchor,
     /// No address to listen on.
     #[error("listen names no address")]
     NoAddress,

@@ -101,7 +101,7 @@ async fn all_of_the_log_removed_is_found_by_what_else_there_is_and_by_a_running_
 }
 
 /// Literal of some bytes.
-fn hash(database: &Database) -> &'static str {
+pub(super) fn hash(database: &Database) -> &'static str {
     if database.is_file() { "x'00'" } else { "'\\x00'" }
 }
 
