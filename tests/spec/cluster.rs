@@ -5,6 +5,7 @@ mod asking;
 mod audience;
 mod changes;
 mod collections;
+mod ended_access;
 mod examination;
 mod failover;
 mod files;

@@ -3,7 +3,11 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::ended_access::command;
 use crate::harness::{Kitbag, Terminal, User, Visitor, guests};
+
+/// Seconds of a day.
+const DAY: i64 = 24 * 60 * 60;
 
 impl User {
     async fn new_key(&self, body: Value) -> String {
@@ -160,29 +164,74 @@ async fn a_new_key_says_what_it_does_not_reach() {
     assert!(listed.contains("does not reach: nowhere, text"));
 }
 
+/// Makes a key, and returns for how many days it is good; `None`: until it is revoked.
+async fn days(ana: &User, name: &str, lifetime: Option<Value>) -> Option<i64> {
+    let mut wanted = json!({ "name": name });
+    if let Some(lifetime) = lifetime {
+        wanted["lifetime"] = lifetime;
+    }
+    let made = ana.post("/keys", &wanted).await.assert_status(201).json();
+    let end: Option<jiff::Timestamp> = made["expiresAt"].as_str().map(|end| end.parse().expect("RFC 3339"));
+    end.map(|end| (end.as_second() - jiff::Timestamp::now().as_second() + 60) / DAY)
+}
+
 #[tokio::test]
 async fn a_key_is_good_for_ninety_days_unless_it_says_otherwise() {
-    let kitbag = Kitbag::start().await;
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.key_lifetime = "unlimited".parse().expect("a limit");
+    })
+    .await;
     let ana = kitbag.as_user("ana");
-    let days = async |name: &str, lifetime: Option<Value>| {
-        let mut wanted = json!({ "name": name });
-        if let Some(lifetime) = lifetime {
-            wanted["lifetime"] = lifetime;
-        }
-        let made = ana.post("/keys", &wanted).await.assert_status(201).json();
-        let end: Option<jiff::Timestamp> =
-            made["expiresAt"].as_str().map(|end| end.parse().expect("RFC 3339"));
-        end.map(|end| (end.as_second() - jiff::Timestamp::now().as_second() + 60) / (24 * 60 * 60))
-    };
 
-    assert_eq!(days("a", None).await, Some(90));
-    assert_eq!(days("b", Some(json!(7 * 24 * 60 * 60))).await, Some(7));
-    assert_eq!(days("c", Some(json!("never"))).await, None);
-    ana.post("/keys", &json!({ "name": "d", "lifetime": -1 })).await.assert_status(422);
-    ana.post("/keys", &json!({ "name": "d", "lifetime": "soon" }))
+    assert_eq!(days(&ana, "a", None).await, Some(90));
+    assert_eq!(days(&ana, "b", Some(json!(7 * DAY))).await, Some(7));
+    assert_eq!(days(&ana, "c", Some(json!("never"))).await, None);
+    assert_eq!(days(&ana, "d", Some(json!(400 * DAY))).await, Some(400));
+    ana.post("/keys", &json!({ "name": "e", "lifetime": -1 })).await.assert_status(422);
+    ana.post("/keys", &json!({ "name": "e", "lifetime": "soon" }))
         .await
         .assert_problem(400, "a number of seconds, or \"never\"");
-    ana.post("/keys", &json!({ "name": "d", "lifetime": i64::MAX })).await.assert_status(422);
+    ana.post("/keys", &json!({ "name": "e", "lifetime": i64::MAX })).await.assert_status(422);
+}
+
+#[tokio::test]
+async fn a_key_lasts_no_longer_than_the_maximum_that_the_operator_sets_now() {
+    let limited = |limit: &'static str| {
+        move |settings: &mut kitbag::settings::Settings| {
+            settings.key_lifetime = limit.parse().expect("a limit");
+        }
+    };
+    let kitbag = Kitbag::start().await;
+    let ana = kitbag.as_user("ana");
+    for lifetime in [json!("never"), json!(91 * DAY)] {
+        let refused = ana.post("/keys", &json!({ "name": "a", "lifetime": lifetime })).await;
+        let refused = refused.assert_problem(422, "lasts 90 days at most here (setting key-lifetime)");
+        assert!(refused.text().contains("choose a shorter time"), "{}", refused.text());
+    }
+    assert_eq!(days(&ana, "a", Some(json!(90 * DAY))).await, Some(90));
+    let never = command(&kitbag, &ana, &["key", "new", "b", "--expires", "never"]).await;
+    never.assert_failed("lasts 90 days at most here (setting key-lifetime)");
+    command(&kitbag, &ana, &["key", "new", "b", "--expires", "7d"]).await.succeeded();
+    command(&kitbag, &ana, &["key", "new", "c"]).await.succeeded();
+
+    // Keys of before are held to a maximum, too.
+    let kitbag = kitbag.stop().await.changed(limited("unlimited")).start().await;
+    let endless = json!({ "name": "endless", "lifetime": "never" });
+    let endless = kitbag.with_token(&kitbag.as_user("ben").new_key(endless).await);
+    let stopped = kitbag.stop().await;
+    stopped.alter("UPDATE program_keys SET created_at = created_at - 2592000000").await;
+    let kitbag = stopped.changed(limited("31d")).start().await;
+    let ben = kitbag.as_user("ben");
+    kitbag.with_token(endless.token()).get("/toolkits").await.assert_status(200);
+    let listed = ben.get("/keys").await.json();
+    let end: jiff::Timestamp = listed[0]["expiresAt"].as_str().expect("it ends").parse().expect("RFC 3339");
+    assert_eq!((end.as_second() - jiff::Timestamp::now().as_second() + 60) / DAY, 1);
+    assert_eq!(days(&ben, "short", None).await, Some(31), "the maximum, if it is less than 90 days");
+
+    let kitbag = kitbag.stop().await.changed(limited("29d")).start().await;
+    kitbag.with_token(endless.token()).get("/toolkits").await.assert_problem(401, "valid access token");
+    let names = kitbag.as_user("ben").get("/keys").await.json();
+    assert_eq!((names.as_array().map(Vec::len), &names[0]["name"]), (Some(1), &json!("short")));
 }
 
 #[tokio::test]

@@ -45,6 +45,7 @@ mod disk_space;
 mod document_files;
 mod document_kinds;
 mod elicitation;
+mod ended_access;
 mod extractors;
 mod fetch;
 mod finding;

@@ -1,10 +1,11 @@
 //! Texts of refusals: each names the reason, who can change it, and where, as listed in docs/organisation.md.
 
 use http::Method;
+use kitbag::settings::Settings;
 use serde_json::json;
 
 use crate::fetch::loopback_allowed;
-use crate::harness::{AccountProvider, Answer, Kitbag, User, Wat, guests, root};
+use crate::harness::{AccountProvider, Answer, Kitbag, User, Wat, eventually, guests, root};
 
 /// Starts a server in local mode: `ana` and `ben` are operators, `una` is in no group. Returns the server and the
 /// client of `ana`.
@@ -103,6 +104,9 @@ async fn refusals() -> Vec<(&'static str, String)> {
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
     let listed = program.get("/toolkits").await.assert_status(403);
     refused("other things with a key for some toolkits", listed.text().to_owned());
+    let endless = eve.post("/keys", &json!({ "name": "endless", "lifetime": "never" })).await;
+    refused("a key that lasts too long", endless.assert_status(422).text().to_owned());
+    refused("a key while you have not signed in for long", paused_key().await);
     let stranger = kitbag.anonymous().get("/toolkits").await.assert_status(401);
     refused("a request without sign-in", stranger.text().to_owned());
     let hide = async || over_http(&eve, "/toolkits/needy/hide").await;
@@ -110,6 +114,17 @@ async fn refusals() -> Vec<(&'static str, String)> {
     let set = async || ben.put("/toolkits/needy/secrets/API_KEY", "a-secret-value").await;
     refused("more secrets, keys and sign-ins than a person sets", too_often(set).await);
     refusals
+}
+
+/// Provokes the refusal of a key that is paused, at a server where keys pause after a second.
+async fn paused_key() -> String {
+    let pauses = |settings: &mut Settings| settings.keys_without_sign_in = "1s".parse().expect("a limit");
+    let kitbag = Kitbag::start_with(pauses).await;
+    let key =
+        kitbag.as_user("eve").post("/keys", &json!({ "name": "nightly" })).await.assert_status(201).json();
+    let program = kitbag.with_token(key["key"].as_str().expect("a key"));
+    eventually("it pauses", async || program.get("/toolkits").await.status == 401).await;
+    program.get("/toolkits").await.text().to_owned()
 }
 
 /// Provokes refusals about a collection of `ana`.

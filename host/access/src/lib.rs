@@ -138,6 +138,7 @@ pub use collections::{AllCollections, CollectionOverview, UserCollections};
 pub use consents::ConsentStatus;
 pub use documents::{Documents, HolderDocuments};
 pub use error::{AccessError, CallError};
+pub use freshness::NotAdmitted;
 use health::LastHealth;
 pub use health::{Health, PeersHealth};
 pub use links::LinkedSecret;

@@ -69,10 +69,14 @@ impl User {
 }
 
 impl Access {
-    /// Returns the secret of a link, if this server created the link for that secret's page and it has not
-    /// expired. Needs no database: anyone can send links.
+    /// Returns the secret of a link, if this server created the link for that secret's page, it has not expired,
+    /// and the access of its user was not ended since. Needs no database: anyone can send links.
     pub fn linked_secret(&self, link: &str, toolkit: &str, name: &str) -> Option<LinkedSecret> {
         let link = self.stores().vault.open_link(link, toolkit, name)?;
+        // A user who is back at once gets links that work after some minutes: links of one period are the same.
+        if self.stores().users.were_ended_since(&link.slot().user, link.made_since()) {
+            return None;
+        }
         Some(LinkedSecret { secret: OwnSecret::of_slot(link.slot().clone()), link })
     }
 

@@ -55,6 +55,7 @@ mod tests {
             profile,
             client_id: None,
             key_id: None,
+            issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
             groups: groups.iter().map(|&name| name.to_owned()).collect(),

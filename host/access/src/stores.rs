@@ -6,6 +6,7 @@ use kitbag_base::disk::Disk;
 use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Hints, Process};
+use kitbag_identity::Users;
 use kitbag_knowledge::Knowledge;
 use kitbag_knowledge::collections::Collections;
 use kitbag_toolkits::Toolkits;
@@ -28,6 +29,8 @@ pub struct Stores {
     pub dispatch: Dispatch,
     /// Runtime for code written by models.
     pub code_runner: Arc<CodeRunner>,
+    /// Users who have signed in, or whose access was ended.
+    pub users: Users,
     /// Secrets of users.
     pub vault: Arc<Vault>,
     /// Connected accounts of users.

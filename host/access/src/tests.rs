@@ -21,7 +21,7 @@ use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
-use kitbag_identity::{Caller, Groups, Subject, TokenProfile};
+use kitbag_identity::{Caller, Groups, Subject, TokenProfile, Users};
 use kitbag_knowledge::collections::Collections;
 use kitbag_knowledge::{Capture, CaptureSettings, Extract, Knowledge, Options};
 use kitbag_net::egress::{Egress, EgressSettings};
@@ -127,6 +127,7 @@ impl Fixture {
             profile: TokenProfile::Access,
             client_id: None,
             key_id: None,
+            issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
             groups: groups.iter().map(|&group| group.to_owned()).collect(),
@@ -240,6 +241,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         audit: Arc::new(Audit::new(database.clone(), Duration::MAX)),
         knowledge: knowledge.expect("it opens"),
         collections: Collections::open(database.clone()).await.expect("they can be read"),
+        users: Users::open(database.clone()).await.expect("they can be read"),
         knowledge_tools: None,
         process,
         disk: Disk::unwatched(),

@@ -58,7 +58,7 @@ pub use scope::Scope;
 pub use sqlite::{CopyError, FrozenState};
 use statement::Target;
 pub use statement::{Executor, list, sql};
-pub use tables::{EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table};
+pub use tables::{EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table, USERS};
 pub use value::Value;
 
 /// Result of a database operation.

@@ -54,6 +54,7 @@ pub const TABLES: &[Table] = &[
     Table::named("audit_chains"),
     Table { is_never_empty: true, ..Table::named("audit_log") },
     Table { ids: Some("sequence"), is_never_empty: true, ..Table::named("issuers") },
+    Table { users: &["user_id", "ended_by"], ..Table::named(USERS) },
     Table { users: &["user_id"], ..Table::named(SESSIONS) },
     Table { users: &["user_id"], ..Table::named(KEYS) },
     Table::named(SESSION_GRANTS),
@@ -97,6 +98,8 @@ pub const EVERYONE: &str = "";
 
 /// Table of users' secrets. Each row is encrypted for its user.
 pub const SECRETS: &str = "secrets";
+/// Table of users who have signed in, or whose access was ended.
+pub const USERS: &str = "users";
 /// Table of API keys of programs.
 pub const KEYS: &str = "program_keys";
 /// Table of browser sessions.

@@ -14,9 +14,9 @@ use kitbag_database::Database;
 use kitbag_database::audit::Actor;
 use secrecy::{ExposeSecret, SecretString};
 
-pub(super) use self::grants::Grant;
-pub(super) use self::store::end_all_sessions;
+pub(super) use self::grants::{Grant, grants_of};
 use self::store::{Ends, GrantRow, SessionRow, Store};
+pub(super) use self::store::{end_all_sessions, end_sessions_of};
 use super::caller::{Caller, TokenProfile};
 use super::groups::Groups;
 use super::local::random_text;
@@ -89,13 +89,20 @@ impl BrowserSessions {
     /// Begins a session of a user who has just signed in, and returns the value of its cookie. A user has at
     /// most 20 sessions; beyond that, the least recently used one ends.
     pub async fn begin(&self, user: &str, agent: &str) -> kitbag_database::Result<SecretString> {
+        let since = Timestamp::now();
         let (token, row) = new_session(user, agent);
-        self.insert(&row, None).await?;
+        // If the user's access is ended at this moment, the session ends before it begins.
+        self.insert(&row, None, since).await?;
         Ok(token)
     }
 
-    async fn insert(&self, row: &SessionRow, grant: Option<&GrantRow>) -> kitbag_database::Result<()> {
-        self.store.insert(row, grant, self.ends()).await
+    async fn insert(
+        &self,
+        row: &SessionRow,
+        grant: Option<&GrantRow>,
+        since: Timestamp,
+    ) -> kitbag_database::Result<bool> {
+        self.store.insert(row, grant, self.ends(), milliseconds(since)).await
     }
 
     /// Finds the session of a cookie, and marks it as used.
@@ -137,6 +144,7 @@ impl BrowserSession {
             profile: TokenProfile::Session,
             client_id: None,
             key_id: None,
+            issued_at: milliseconds(self.created_at),
             scopes: Vec::new(),
             toolkits: None,
             groups: self.groups.clone(),

@@ -21,6 +21,9 @@ pub struct Caller {
     /// Toolkits that the caller is limited to: it may only call their tools. `None`: all permissions of the
     /// user.
     pub toolkits: Option<Arc<BTreeSet<String>>>,
+    /// Time at which the credential was issued, in milliseconds since 1970: a lower bound, as the provider's clock
+    /// may be ahead of this server's. [`i64::MIN`] if the token does not say.
+    pub issued_at: i64,
     /// The user's groups at the provider, from the token's claim; empty for keys of programs.
     pub groups: Groups,
 }

@@ -13,7 +13,7 @@ use super::settings::SessionAudience;
 use super::token::{Presence, TokenKind};
 
 /// Tolerated clock skew for `nbf` and `iat`, in seconds. `exp` has none: clients renew expired tokens.
-const LEEWAY: f64 = 60.0;
+pub(super) const LEEWAY: f64 = 60.0;
 /// Maximum length of `sub` in bytes (`OpenID` Connect Core, section 2).
 pub const MAX_SUBJECT_BYTES: usize = 255;
 
@@ -36,6 +36,8 @@ pub(super) struct Rules {
     /// Other audiences that the operator lists.
     listed: Vec<String>,
     session_audience: SessionAudience,
+    /// Seconds by which the issuer's clock may be ahead of this server's.
+    skew: f64,
 }
 
 /// Match between a token's audience and this service.
@@ -101,10 +103,11 @@ impl Rules {
         base_url: &str,
         listed: &[String],
         session_audience: SessionAudience,
+        skew: f64,
     ) -> Self {
         let base_url = base_url.trim_end_matches('/');
         let own = ["/mcp", "", "/", "/mcp/"].map(|path| format!("{base_url}{path}"));
-        Self { issuer: issuer.to_owned(), own, listed: listed.to_vec(), session_audience }
+        Self { issuer: issuer.to_owned(), own, listed: listed.to_vec(), session_audience, skew }
     }
 
     pub(super) fn issuer(&self) -> &str {
@@ -154,6 +157,7 @@ impl Rules {
             profile,
             client_id: claims.client().map(str::to_owned),
             key_id: None,
+            issued_at: claims.iat.map_or(i64::MIN, |iat| milliseconds(iat - self.skew)),
             scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
             user_id: claims.sub,
             toolkits: None,
@@ -212,6 +216,13 @@ impl Claims {
         let azp = self.azp.as_ref().filter(|party| !origins::is_origin(party));
         let named = [self.client_id.as_ref(), self.cid.as_ref(), self.appid.as_ref(), azp];
         named.into_iter().flatten().map(String::as_str).find(|id| !id.is_empty())
+    }
+}
+
+fn milliseconds(seconds: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
+    {
+        (seconds * 1000.0) as i64
     }
 }
 

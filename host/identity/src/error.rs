@@ -1,5 +1,7 @@
 //! Errors of authentication and of its settings.
 
+use std::time::Duration;
+
 /// Error of a request that could not be authenticated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
@@ -20,6 +22,14 @@ pub enum AuthError {
         /// Value in the token, clipped.
         found: String,
     },
+    /// A key that is valid, and whose user has not signed in for the time that the setting
+    /// `keys-without-sign-in` allows. The text is for the holder of the key, too.
+    #[error(
+        "the key is paused, because its user has not signed in for {} (setting keys-without-sign-in); it is valid again \
+         as soon as they sign in",
+        shown_time(*.0)
+    )]
+    KeyPaused(Duration),
     /// The provider cannot be reached and no usable key is cached, or the database cannot be read.
     #[error("the identity provider is unavailable")]
     Unavailable,
@@ -30,7 +40,7 @@ impl AuthError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
-            Self::Invalid(_) | Self::Unexpected { .. } => "invalid",
+            Self::Invalid(_) | Self::Unexpected { .. } | Self::KeyPaused(_) => "invalid",
             Self::Unavailable => "unavailable",
         }
     }
@@ -53,6 +63,19 @@ pub enum InvalidSettings {
     /// The list of algorithms is empty.
     #[error("at least one signature algorithm is needed")]
     NoAlgorithm,
+}
+
+/// Formats a duration in its largest whole unit, such as `30 days` or `90 seconds`.
+pub(super) fn shown_time(time: Duration) -> String {
+    const UNITS: [(u64, &str); 4] = [(86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
+
+    let seconds = time.as_secs();
+    let (size, unit) = UNITS
+        .into_iter()
+        .find(|(size, _)| seconds >= *size && seconds.is_multiple_of(*size))
+        .unwrap_or((1, "second"));
+    let count = seconds / size;
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn invalid(reason: &'static str) -> AuthError {

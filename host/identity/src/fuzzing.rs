@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 use super::algorithms::Algorithms;
 use super::caller::Caller;
-use super::claims::Rules;
+use super::claims::{LEEWAY, Rules};
 use super::credential::Credential;
 use super::groups::Groups;
 use super::keys::KeySet;
@@ -25,7 +25,7 @@ pub fn verify(key_set: &[u8], token: &str, now: f64) -> Option<Arc<Caller>> {
     let keys = KeySet::parse(key_set, 0)?;
     let token = Token::parse(token, &Algorithms::default(), UntypedTokens::Accepted).ok()?;
     keys.verify(&token).ok()?;
-    let rules = Rules::new(ISSUER, BASE_URL, &[], SessionAudience::Required);
+    let rules = Rules::new(ISSUER, BASE_URL, &[], SessionAudience::Required, LEEWAY);
     let verified = rules.accept(token.kind, token.payload().ok()?, Groups::default(), &origins(), now);
     verified.ok().map(|verified| verified.caller)
 }

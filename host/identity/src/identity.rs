@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::algorithms::Algorithms;
 use super::caller::{Caller, TokenProfile};
-use super::claims::{Rules, Verified};
+use super::claims::{LEEWAY, Rules, Verified};
 use super::clock::now;
 use super::credential::{Credential, Source};
 use super::error::{AuthError, InvalidSettings, invalid};
@@ -79,7 +79,9 @@ impl Identity {
         let origins = Origins::new(&settings.base_url, &settings.allowed_origins)?;
         let IdentitySettings { base_url, audiences, session_audience, untyped_tokens, scopes, .. } =
             &settings;
-        let rules = Rules::new(issuer_name, base_url, audiences, *session_audience);
+        // The local issuer has the same clock.
+        let skew = if matches!(issuer, Issuer::Provider(_)) { LEEWAY } else { 0.0 };
+        let rules = Rules::new(issuer_name, base_url, audiences, *session_audience, skew);
         Ok(Self {
             issuer,
             origins,

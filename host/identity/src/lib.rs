@@ -18,6 +18,7 @@
 //! - `client`: the OAuth client of `kitbag login` and of the pages: discovery, registration, codes,
 //!   refresh tokens
 //! - `subject`: the users to whom a grant applies, of toolkits and of collections
+//! - `users`: who has signed in, and whose access was ended (docs/decisions/0099)
 //! - `program_keys`: keys of programs that act for a user (docs/decisions/0063)
 //! - `browser_sessions`: sessions of browsers on the pages of `web`
 //! - `provider_sign_in`: sign-in of browsers with an external provider, and the renewal and the end of
@@ -50,6 +51,7 @@ mod subject;
 mod tests;
 mod token;
 mod token_cache;
+mod users;
 mod well_known;
 
 pub use self::algorithms::Algorithms;
@@ -66,9 +68,12 @@ pub use self::local::{
     RedirectUri, Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
     random_text,
 };
-pub use self::program_keys::{KeyError, NewKey, ProgramKey, ProgramKeys, revoke_keys_for};
+pub use self::program_keys::{KeyError, KeyLimits, NewKey, ProgramKey, ProgramKeys, revoke_keys_for};
 pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };
 pub use self::settings::{IdentitySettings, SessionAudience, UntypedTokens};
 pub use self::subject::{InvalidSubject, Subject};
+pub use self::users::{
+    AccessEnd, EndUserError, EndedAccess, KnownUser, MAX_USERS_OF_PAGE, SignIns, Unadmitted, Users,
+};

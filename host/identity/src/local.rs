@@ -49,4 +49,5 @@ pub(super) use self::scopes::SCOPES;
 pub use self::scopes::Scopes;
 pub use self::secret::random_text;
 pub use self::sign_in_code::{SignInCode, TicketRequest};
+pub(super) use self::store::revoke_grants_of;
 pub use self::token::Tokens;

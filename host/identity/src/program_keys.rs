@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Invariant: expiry and revocation take effect at the next request, whichever process revoked the key: keys
-//! are looked up for every request.
+//! are looked up for every request, with the last sign-in of their user. So does a changed limit ([`KeyLimits`]).
 
 mod store;
 #[cfg(test)]
@@ -27,11 +27,10 @@ use tokio::sync::Semaphore;
 use tracing::{error, warn};
 
 pub use self::store::revoke_keys_for;
-use self::store::{KeyRow, Store};
-pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by};
+use self::store::{KeyRow, Store, Validity};
+pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by, revoke_keys_of};
 use super::caller::{Caller, TokenProfile};
-use super::error::AuthError;
-use super::error::invalid;
+use super::error::{AuthError, invalid, shown_time};
 use super::groups::Groups;
 
 /// Prefix of every key, recognised by people and secret scanners.
@@ -49,10 +48,21 @@ const MAX_TOOLKIT_ID_BYTES: usize = 128;
 /// Resolution of the recorded last use: at most one write per key and minute.
 const USE_INTERVAL: Duration = Duration::from_mins(1);
 
+/// How long keys are valid, for all users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyLimits {
+    /// Maximum lifetime of a key, also of one that was created when it was longer; `None`: unlimited.
+    pub lifetime: Option<Duration>,
+    /// Maximum time since the last sign-in of a key's user, or since the key's creation, after which the key is paused
+    /// until the next sign-in; `None`: unlimited.
+    pub without_sign_in: Option<Duration>,
+}
+
 /// The keys of all users.
 #[derive(Clone, Debug)]
 pub struct ProgramKeys {
     store: Store,
+    limits: KeyLimits,
     /// Limits recording of uses to one at a time.
     recording: Arc<Semaphore>,
 }
@@ -71,10 +81,12 @@ pub struct ProgramKey {
     pub toolkits: Option<BTreeSet<String>>,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// Time of expiry; `None`: never.
+    /// Time of expiry, at most the maximum lifetime after creation; `None`: never.
     pub expires_at: Option<Timestamp>,
     /// Time of the last request, to the minute.
     pub used_at: Option<Timestamp>,
+    /// Time from which the key is refused until its user signs in again; `None`: never.
+    pub pauses_at: Option<Timestamp>,
 }
 
 /// Parameters of a key to create.
@@ -97,6 +109,15 @@ pub enum KeyError {
     /// Invalid parameters; the text is the reason.
     #[error("{0}")]
     Refused(String),
+    /// The key would outlive the maximum lifetime.
+    #[error(
+        "a key lasts {} at most here (setting key-lifetime): choose a shorter time, and replace the key before it ends",
+        shown_time(*.0)
+    )]
+    TooLong(Duration),
+    /// The user's access was ended meanwhile.
+    #[error("your access was ended meanwhile; sign in again")]
+    UserEnded,
     /// The user already has a key of this name.
     #[error("you have a key called {0:?} already; revoke it, or choose another name")]
     NameTaken(String),
@@ -111,13 +132,35 @@ pub enum KeyError {
 impl ProgramKeys {
     /// Manages the keys in `database` of this issuer's users. Keys of another issuer's users are invalid.
     pub fn new(database: Database, issuer: &str) -> Self {
-        Self { store: Store::new(database, issuer.to_owned()), recording: Arc::new(Semaphore::new(1)) }
+        Self {
+            store: Store::new(database, issuer.to_owned()),
+            limits: KeyLimits::default(),
+            recording: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Limits how long keys are valid; by default they are unlimited.
+    #[must_use]
+    pub fn limited(self, limits: KeyLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// How long keys are valid.
+    pub fn limits(&self) -> KeyLimits {
+        self.limits
     }
 
     /// Creates a key for `user`. This is the only time that its secret is returned.
     pub async fn create(&self, user: &str, new: NewKey) -> Result<(SecretString, ProgramKey), KeyError> {
         let now = Timestamp::now();
         new.check(now)?;
+        if let Some(longest) = self.limits.lifetime
+            && new.expires_at.is_none_or(|end| {
+                end.duration_since(now) > longest.try_into().unwrap_or(jiff::SignedDuration::MAX)
+            })
+        {
+            return Err(KeyError::TooLong(longest));
+        }
         let mut secret = [0; SECRET_BYTES];
         aws_lc_rs::rand::fill(&mut secret).expect("the system has random numbers");
         let key = SecretString::from(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret)));
@@ -130,22 +173,31 @@ impl ProgramKeys {
             created_at: now.as_millisecond(),
             expires_at: new.expires_at.map(Timestamp::as_millisecond),
             used_at: None,
+            signed_in_at: None,
         };
-        self.store.insert(&row).await?;
-        Ok((key, row.into()))
+        self.store.insert(&row, self.earliest_creation(now.as_millisecond())).await?;
+        Ok((key, self.shown(row)))
     }
 
     /// Returns the user's unexpired keys, newest first.
     pub async fn of_user(&self, user: &str) -> kitbag_database::Result<Vec<ProgramKey>> {
-        let rows = self.store.of_user(user, Timestamp::now().as_millisecond()).await?;
-        Ok(rows.into_iter().map(ProgramKey::from).collect())
+        let now = Timestamp::now().as_millisecond();
+        let rows = self.store.of_user(user, self.valid_at(now)).await?;
+        Ok(rows.into_iter().map(|row| self.shown(row)).collect())
     }
 
     /// Revokes the key with this id if it belongs to the acting user. Returns whether there was one.
     pub async fn revoke(&self, by: &Actor, id: &str) -> kitbag_database::Result<bool> {
-        for key in self.store.of_user(by.user(), i64::MIN).await? {
+        self.revoke_of(by, by.user(), id).await
+    }
+
+    /// Revokes the key of `user` with this id; `by` is recorded in the audit log. Returns whether there was one.
+    ///
+    /// The caller checks that `by` is an operator.
+    pub async fn revoke_of(&self, by: &Actor, user: &str, id: &str) -> kitbag_database::Result<bool> {
+        for key in self.store.of_user(user, Validity::ANY).await? {
             if self::id(&key.digest) == id {
-                return self.store.delete(by, &key.digest).await;
+                return self.store.delete(by, user, &key.digest).await;
             }
         }
         Ok(false)
@@ -155,23 +207,28 @@ impl ProgramKeys {
     pub(super) async fn caller(&self, key: &str) -> Result<Arc<Caller>, AuthError> {
         let digest = digest(key);
         let now = Timestamp::now().as_millisecond();
-        let found = self.store.find(&digest, now).await.map_err(|cause| {
+        let found = self.store.find(&digest, self.valid_at(now)).await.map_err(|cause| {
             error!(%cause, "keys cannot be read");
             AuthError::Unavailable
         })?;
         let row = found.ok_or(invalid("a key that is unknown, expired or revoked"))?;
-        let interval = i64::try_from(USE_INTERVAL.as_millis()).unwrap_or(i64::MAX);
+        if let Some(longest) = self.limits.without_sign_in
+            && pauses_at(&row, longest) <= now
+        {
+            return Err(AuthError::KeyPaused(longest));
+        }
+        let interval = milliseconds(USE_INTERVAL);
         if row.used_at.is_none_or(|used| used < now - interval) {
             self.record_use(digest, now);
         }
-        let key = ProgramKey::from(row.clone());
         Ok(Arc::new(Caller {
-            user_id: row.user_id,
             profile: TokenProfile::Key,
             client_id: None,
-            key_id: Some(key.id.clone()),
+            key_id: Some(id(&row.digest)),
+            issued_at: row.created_at,
             scopes: Vec::new(),
-            toolkits: key.toolkits.map(Arc::new),
+            toolkits: row.toolkits.as_deref().map(toolkits).map(Arc::new),
+            user_id: row.user_id,
             groups: Groups::default(),
         }))
     }
@@ -224,19 +281,48 @@ impl NewKey {
     }
 }
 
-impl From<KeyRow> for ProgramKey {
-    fn from(row: KeyRow) -> Self {
-        let time = |milliseconds| Timestamp::from_millisecond(milliseconds).unwrap_or_default();
-        Self {
+impl ProgramKeys {
+    fn shown(&self, row: KeyRow) -> ProgramKey {
+        let time = |milliseconds| Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX);
+        let longest =
+            self.limits.lifetime.map(|longest| row.created_at.saturating_add(milliseconds(longest)));
+        let ends = row.expires_at.into_iter().chain(longest).min();
+        let pauses_at = self.limits.without_sign_in.map(|longest| time(pauses_at(&row, longest)));
+        ProgramKey {
             id: id(&row.digest),
             name: row.name,
             made_by: row.client_id,
-            toolkits: row.toolkits.map(|ids| ids.split(' ').map(str::to_owned).collect()),
+            toolkits: row.toolkits.as_deref().map(toolkits),
             created_at: time(row.created_at),
-            expires_at: row.expires_at.map(time),
+            expires_at: ends.map(time),
             used_at: row.used_at.map(time),
+            pauses_at,
         }
     }
+
+    /// Selects the keys that have not expired at `now`.
+    fn valid_at(&self, now: i64) -> Validity {
+        Validity { expires_after: now, created_after: self.earliest_creation(now) }
+    }
+
+    /// Keys created at or before this time have expired at `now`.
+    fn earliest_creation(&self, now: i64) -> i64 {
+        self.limits.lifetime.map_or(i64::MIN, |longest| now.saturating_sub(milliseconds(longest)))
+    }
+}
+
+/// Returns the time at which a key pauses unless its user signs in. Whoever creates a key is signed in.
+fn pauses_at(key: &KeyRow, longest: Duration) -> i64 {
+    let signed_in = key.signed_in_at.unwrap_or(i64::MIN).max(key.created_at);
+    signed_in.saturating_add(milliseconds(longest))
+}
+
+fn toolkits(ids: &str) -> BTreeSet<String> {
+    ids.split(' ').map(str::to_owned).collect()
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn digest(key: &str) -> Vec<u8> {

@@ -46,6 +46,7 @@ use super::error::AuthError;
 use super::groups::Groups;
 use super::identity::Identity;
 use super::local::random_text;
+use super::users::Users;
 
 /// Timeout of one request to the provider.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -166,6 +167,16 @@ impl ProviderSignIn {
         }
     }
 
+    /// Revokes the refresh tokens of a user's sessions at the provider when the user's access is ended.
+    pub fn revoke_when_ended(self: &Arc<Self>, users: &Users) {
+        let this = Arc::downgrade(self);
+        users.revoke_with(Box::new(move |grants| {
+            let Some(this) = this.upgrade() else { return };
+            let tokens = grants.iter().filter_map(|(id, grant)| this.refresh_token(id, grant)).collect();
+            tokio::spawn(async move { this.revoke(tokens).await });
+        }));
+    }
+
     /// The provider's issuer identifier.
     pub fn issuer(&self) -> &str {
         self.identity.issuer()
@@ -249,9 +260,10 @@ impl ProviderSignIn {
             warn!(%cause, "the provider's access token is not one for this server");
             match cause {
                 AuthError::Unavailable => ProviderError::Unavailable,
-                AuthError::Missing | AuthError::Invalid(_) | AuthError::Unexpected { .. } => {
-                    ProviderError::Refused(NO_TOKEN.to_owned())
-                }
+                AuthError::Missing
+                | AuthError::Invalid(_)
+                | AuthError::Unexpected { .. }
+                | AuthError::KeyPaused(_) => ProviderError::Refused(NO_TOKEN.to_owned()),
             }
         })?;
         // Among all processes; recorded only now, so that nobody fills the table without the provider.
@@ -264,7 +276,15 @@ impl ProviderSignIn {
         }
         let groups = caller.groups.clone();
         let seal = |id: &str| self.grant(id, time(expires), groups, tokens.refresh_token.as_ref());
-        let token = self.sessions.begin_granted(&caller.user_id, agent, seal).await?;
+        let begun = self.sessions.begin_granted(&caller.user_id, agent, pending.began(), seal).await?;
+        let Some(token) = begun else {
+            info!(
+                user.id = caller.user_id,
+                "refused a sign-in that began before its user's access was ended"
+            );
+            self.revoke_now(tokens.refresh_token.clone()).await;
+            return Err(ProviderError::NotPending);
+        };
         info!(user.id = caller.user_id, "a browser has signed in");
         Ok((caller.user_id.clone(), token))
     }

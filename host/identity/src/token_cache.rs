@@ -113,6 +113,7 @@ mod tests {
             profile: TokenProfile::Session,
             client_id: None,
             key_id: None,
+            issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
             groups: Groups::default(),

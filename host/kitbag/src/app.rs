@@ -30,6 +30,7 @@ use std::time::Duration;
 use kitbag_access::{Access, Stores};
 use kitbag_database::Database;
 use kitbag_database::peers::Process;
+use kitbag_identity::Users;
 use kitbag_knowledge::collections::Collections;
 use kitbag_knowledge::{Knowledge, KnowledgeError};
 use kitbag_net::traces::Traces;
@@ -75,6 +76,7 @@ pub struct App {
     process: Process,
     /// `None` if the audit log is not anchored.
     anchors: Option<Anchors>,
+    users: Users,
     stopping: Stopping,
     reload: Reload,
     /// `None` if metrics are disabled.
@@ -110,6 +112,7 @@ impl App {
         let user_data = UserData::of(vault.clone(), &resources);
         let collections = Collections::open(database.clone()).await.map_err(KnowledgeError::from)?;
         knowledge.keep_emptying_bins(&collections, settings.bin.get(), stopping.begun.clone());
+        let users = Users::open(database.clone()).await?;
         let execution = Execution::start(settings, &resources, &knowledge, &user_data)?;
         let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
         resources.objects.keep_ending(stopping.begun.clone());
@@ -129,6 +132,7 @@ impl App {
             audit,
             knowledge: knowledge.clone(),
             collections,
+            users: users.clone(),
             knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
             process: process.clone(),
             disk: resources.disk.clone(),
@@ -136,7 +140,7 @@ impl App {
             hints: hints.clone(),
         };
 
-        let sign_in = SignIn::open(settings, &address.base_url, &resources, &vault).await?;
+        let sign_in = SignIn::open(settings, &address.base_url, &resources, &vault, &users).await?;
         // Last, because each key file that others could read has been refused by now.
         data::restrict_permissions(&settings.data).await?;
         let access = Access::new(stores, identity::roles(settings));
@@ -157,6 +161,7 @@ impl App {
             knowledge,
             process,
             anchors,
+            users,
             stopping,
             exposition,
             traces: resources.traces,
@@ -172,6 +177,11 @@ impl App {
     /// The public URL.
     pub fn base_url(&self) -> &Url {
         &self.address.base_url
+    }
+
+    /// The users of this server.
+    pub fn users(&self) -> &Users {
+        &self.users
     }
 
     /// Returns a handle that applies changed settings while the server runs.

@@ -38,7 +38,9 @@ pub use network::{AddressRange, Listen, SocketMode};
 pub use objects::ObjectsLocation;
 pub use roles::{ConsentSetting, Creators, Operator};
 pub use traces::Ratio;
-pub use value::{BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span};
+pub use value::{
+    BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span, SpanLimit,
+};
 
 use tables::{CallTable, ObjectsTable};
 
@@ -197,6 +199,11 @@ settings! {
     local_groups: LocalGroups = LocalGroups::default(), "KITBAG_LOCAL_GROUPS";
     /// Lets users make keys for programs that cannot sign in by a browser; `false` refuses those that there are, too.
     keys: bool = true, "KITBAG_KEYS";
+    /// Longest lifetime of a key of a program, also of one that was made before, or `unlimited`; by default 90 days.
+    key_lifetime: SpanLimit = SpanLimit::days(90), "KITBAG_KEY_LIFETIME";
+    /// How long keys of programs work without a sign-in of their user, or `unlimited`. A key is refused then until its user signs
+    /// in again. By default 30 days with an identity provider, and unlimited with local sign-in.
+    keys_without_sign_in: Maybe<SpanLimit> = Maybe::UNSET, "KITBAG_KEYS_WITHOUT_SIGN_IN";
     /// How long a refresh token of local sign-in that was replaced still gets the newest one, for sessions of a client that
     /// share a sign-in. Later it is refused, and ends the sign-in if the newest one has been used as well.
     refresh_grace: Span = Span::seconds(600), "KITBAG_REFRESH_GRACE";

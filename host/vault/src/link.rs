@@ -50,6 +50,11 @@ impl Link {
         &self.slot
     }
 
+    /// Returns the start of the period in which the link was made, in milliseconds since 1970.
+    pub fn made_since(&self) -> i64 {
+        self.expires.saturating_sub(2 * PERIOD).saturating_mul(1000)
+    }
+
     pub(super) fn once(&self) -> Once {
         Once { digest: self.digest, expires: self.expires }
     }

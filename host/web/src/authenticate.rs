@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use kitbag_access::{Access, Operator, User};
+use kitbag_access::{Access, NotAdmitted, Operator, User};
 use kitbag_base::base_url::{below, path_of, well_known};
 use kitbag_base::metrics::Metrics;
 use kitbag_identity::{AuthError, Caller, Identity};
@@ -16,6 +16,7 @@ use kitbag_net::traces::{Arrival, Traces};
 use tracing::{debug, error, info};
 use url::Url;
 
+use super::admission::{Ended, while_admitted};
 use super::connection_state::ConnectionState;
 use super::error::WebError;
 use super::names::{addressed, base_urls};
@@ -108,6 +109,23 @@ impl Authentication {
         HeaderValue::try_from(challenge).expect("a parsed URL is visible ASCII")
     }
 
+    /// Answers the request of an admitted caller by `handler`, until the caller's access is ended.
+    pub(super) async fn while_admitted(
+        &self,
+        caller: &Arc<Caller>,
+        handler: impl Future<Output = Response>,
+    ) -> Response {
+        let answer = while_admitted(&self.access, caller, handler).await;
+        // The request, with the name that it was sent to, is gone.
+        answer.unwrap_or_else(|Ended| self.ended(&HeaderMap::new()).into_response())
+    }
+
+    /// The answer to a user whose access was ended: that of an invalid token.
+    fn ended(&self, headers: &HeaderMap) -> WebError {
+        let cause = AuthError::Invalid("issued before the access of its user was ended");
+        WebError::unauthenticated(&cause, self.challenge(headers, &cause))
+    }
+
     /// Verifies the token of a request and begins its share. Also updates the cached state, so that the request
     /// sees what is in the database.
     pub(super) async fn admit(
@@ -128,7 +146,13 @@ impl Authentication {
             return Err(WebError::new(StatusCode::FORBIDDEN, why));
         }
         let share = shares.begin(Purpose::Api, &caller.user_id)?;
-        access.catch_up(&caller.user_id).await?;
+        access.admit(&caller).await.map_err(|refusal| match refusal {
+            NotAdmitted::NoAnswer(no_answer) => no_answer.into(),
+            NotAdmitted::Ended => {
+                debug!(user.id = caller.user_id, "refused a user whose access was ended");
+                self.ended(request.headers())
+            }
+        })?;
         // Handlers never see the token.
         request.headers_mut().remove(header::AUTHORIZATION);
         request.headers_mut().remove(header::COOKIE);
@@ -147,12 +171,13 @@ pub(super) async fn require_caller(
 ) -> Result<Response, WebError> {
     let limited = limited_keys(request.extensions());
     let Admitted { caller, share, arrival } = authentication.admit(&mut request, limited).await?;
-    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(caller.clone());
     request.extensions_mut().insert(share.clone());
     if let Some(arrival) = arrival {
         request.extensions_mut().insert(arrival);
     }
-    Ok(share.answer(next.run(request).await).await)
+    let handler = async { share.answer(next.run(request).await).await };
+    Ok(authentication.while_admitted(&caller, handler).await)
 }
 
 /// Of the routes behind [`require_caller`], one is also for limited keys; MCP is not behind it.

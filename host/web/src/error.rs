@@ -108,12 +108,16 @@ impl WebError {
     }
 
     /// 401 with the challenge of RFC 9728, section 5.1, or 503 while the provider's keys are unavailable. The
-    /// reason is only logged: a client learns just that its token is invalid.
+    /// reason is only logged: a client learns just that its token is invalid. The holder of a key that is paused is
+    /// told so.
     pub(super) fn unauthenticated(cause: &AuthError, challenge: HeaderValue) -> Self {
         if let AuthError::Unavailable = cause {
             return Self::new(StatusCode::SERVICE_UNAVAILABLE, "Sign-in cannot be checked at the moment.");
         }
-        let detail = "This request needs a valid access token.";
+        let detail = match cause {
+            AuthError::KeyPaused(_) => format!("This request is refused: {cause}."),
+            _ => "This request needs a valid access token.".to_owned(),
+        };
         Self { challenge: Some(challenge), ..Self::new(StatusCode::UNAUTHORIZED, detail) }
     }
 }
@@ -170,7 +174,8 @@ pub(super) async fn as_problem(response: Response) -> Response {
 impl From<KeyError> for WebError {
     fn from(error: KeyError) -> Self {
         let status = match &error {
-            KeyError::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            KeyError::Refused(_) | KeyError::TooLong(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            KeyError::UserEnded => StatusCode::FORBIDDEN,
             KeyError::NameTaken(_) | KeyError::TooMany => StatusCode::CONFLICT,
             KeyError::Storage(cause) => return Self::storage(cause),
         };

@@ -2,6 +2,7 @@
 //! revocation.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -21,8 +22,8 @@ use super::state::Shared;
 use crate::authenticate::By;
 use crate::json::Json;
 
-/// 90 days, in seconds.
-const DEFAULT_LIFETIME: i64 = 90 * 24 * 60 * 60;
+/// Lifetime of a key unless the request says another one, or the maximum lifetime is shorter.
+const DEFAULT_LIFETIME: Duration = Duration::from_hours(90 * 24);
 /// Maximum bytes of the body that creates a key.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
@@ -32,8 +33,7 @@ const MAX_BODY_BYTES: usize = 64 << 10;
 struct Wanted {
     name: String,
     toolkits: Option<BTreeSet<String>>,
-    #[serde(default)]
-    lifetime: Lifetime,
+    lifetime: Option<Lifetime>,
 }
 
 /// Lifetime of a key: seconds, or `never` for a key that does not expire.
@@ -50,12 +50,6 @@ enum Never {
     Never,
 }
 
-impl Default for Lifetime {
-    fn default() -> Self {
-        Self::Seconds(DEFAULT_LIFETIME)
-    }
-}
-
 /// Metadata of a key, without the secret. Times are RFC 3339, UTC.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,6 +61,8 @@ pub(super) struct Listed {
     created_at: String,
     expires_at: Option<String>,
     used_at: Option<String>,
+    /// From when on the key is refused until its user signs in again, unless they do so before; `None`: never.
+    pauses_at: Option<String>,
     /// Toolkits that the key does not reach at present: of those that it is limited to, or else of those that
     /// its user sees.
     unreachable: Vec<Unreachable>,
@@ -103,8 +99,14 @@ pub(super) async fn create(
     let JsonObject::<Wanted>(Wanted { name, toolkits, lifetime }) =
         wanted.map_err(|error| WebError::new(StatusCode::BAD_REQUEST, error.to_string()))?;
     let end = match lifetime {
-        Lifetime::Seconds(seconds) => Some(Timestamp::now().checked_add(SignedDuration::from_secs(seconds))),
-        Lifetime::Endless(Never::Never) => None,
+        Some(Lifetime::Seconds(seconds)) => {
+            Some(Timestamp::now().checked_add(SignedDuration::from_secs(seconds)))
+        }
+        Some(Lifetime::Endless(Never::Never)) => None,
+        None => {
+            let longest = keys.limits().lifetime.unwrap_or(DEFAULT_LIFETIME);
+            Some(Timestamp::now().checked_add(longest.min(DEFAULT_LIFETIME)))
+        }
     };
     let expires_at = end.transpose().map_err(|_| {
         WebError::new(StatusCode::UNPROCESSABLE_ENTITY, "A key that lasts so long is one that never expires.")
@@ -150,9 +152,10 @@ fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, Web
 impl Listed {
     fn of(user: &User, key: ProgramKey) -> Self {
         let unreachable = user.unreachable_with_key(key.toolkits.as_ref());
-        let ProgramKey { id, name, made_by, toolkits, created_at, expires_at, used_at } = key;
-        let [expires_at, used_at] = [expires_at, used_at].map(|time| time.map(|time| time.to_string()));
+        let ProgramKey { id, name, made_by, toolkits, created_at, expires_at, used_at, pauses_at } = key;
+        let [expires_at, used_at, pauses_at] =
+            [expires_at, used_at, pauses_at].map(|time| time.map(|time| time.to_string()));
         let created_at = created_at.to_string();
-        Self { id, name, made_by, toolkits, created_at, expires_at, used_at, unreachable }
+        Self { id, name, made_by, toolkits, created_at, expires_at, used_at, pauses_at, unreachable }
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! - `state`, `answering`: what routes share; the outermost layer of all of them
 //! - `routing`, `authenticate`: methods of routes; the caller as a parameter of a handler
+//! - `admission`: work on a request for as long as its caller has access
 //! - `error`: the only place that knows both domain errors and HTTP
 //! - `json`: JSON responses; large ones are encoded off the threads that serve requests
 //! - `share`: resources that each user's requests use: requests in progress, bytes of bodies as sent and as
@@ -51,6 +52,7 @@
 #![deny(clippy::disallowed_types)]
 
 mod accounts;
+mod admission;
 mod answering;
 mod arrival;
 mod audience;

@@ -104,14 +104,17 @@ impl Service {
             Err(refusal) => return refusal.into_response(),
         };
         let user = self.endpoint.access.of(&caller).arrived(arrival);
-        let answered = match *request.method() {
-            Method::POST => Ok(self.endpoint.clone().post(user, share.clone(), request).await),
-            Method::GET | Method::HEAD => {
-                self.endpoint.listen(user, request.uri().query(), request.headers()).await
-            }
-            _ => Err(method_not_allowed("GET, POST")),
+        let handler = async {
+            let answered = match *request.method() {
+                Method::POST => Ok(self.endpoint.clone().post(user, share.clone(), request).await),
+                Method::GET | Method::HEAD => {
+                    self.endpoint.listen(user, request.uri().query(), request.headers()).await
+                }
+                _ => Err(method_not_allowed("GET, POST")),
+            };
+            share.answer(answered.into_response()).await
         };
-        share.answer(answered.into_response()).await
+        self.authentication.while_admitted(&caller, handler).await
     }
 }
 

@@ -163,6 +163,8 @@ impl SecretPage {
         let share = self.shares.begin(Purpose::Page, &secret.slot().user);
         let share = share.map_err(|_refusal| PageError::TooManyRequests)?;
         self.access.catch_up(&secret.slot().user).await.map_err(|NoAnswer| PageError::NoAnswer)?;
+        // Again, as another process may have ended the access of its user.
+        self.access.linked_secret(link, &path.id, &path.name).ok_or(PageError::NoLink)?;
         let toolkit = self.access.toolkit_of(secret).ok_or(PageError::NoLink)?;
         if self.access.is_spent(&linked).await.map_err(|cause| failed(&cause))? {
             return Err(PageError::NoLink);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
-use kitbag_access::Access;
 use kitbag_access::values::audit::Actor;
+use kitbag_access::{Access, NotAdmitted};
 use kitbag_base::base_url::path_of;
 use kitbag_identity::{
     AuthError, AuthorizationServer, BrowserSession, BrowserSessions, Caller, Identity, ProgramKeys,
@@ -95,20 +95,30 @@ impl Sessions {
                 Ok(caller) if caller.profile == TokenProfile::Key => Ok(None),
                 Ok(caller) => Ok(Some(SignedIn { caller, session: None })),
                 Err(AuthError::Unavailable) => Err(ProviderError::Unavailable.into()),
-                Err(AuthError::Missing | AuthError::Invalid(_) | AuthError::Unexpected { .. }) => Ok(None),
+                Err(
+                    AuthError::Missing
+                    | AuthError::Invalid(_)
+                    | AuthError::Unexpected { .. }
+                    | AuthError::KeyPaused(_),
+                ) => Ok(None),
             };
         }
         let session = self.find(headers).await?;
         Ok(session.map(|session| SignedIn { caller: Arc::new(session.caller()), session: Some(session) }))
     }
 
-    /// Returns the authenticated caller of a request, if any.
+    /// Returns the authenticated caller of a request, if any; none if the caller's access was ended.
     pub(crate) async fn caller(
         &self,
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<Option<Arc<Caller>>, WebError> {
-        Ok(self.recognise(method, headers).await?.map(|signed_in| signed_in.caller))
+        let Some(SignedIn { caller, .. }) = self.recognise(method, headers).await? else { return Ok(None) };
+        match self.access.admit(&caller).await {
+            Ok(()) => Ok(Some(caller)),
+            Err(NotAdmitted::Ended) => Ok(None),
+            Err(NotAdmitted::NoAnswer(no_answer)) => Err(no_answer.into()),
+        }
     }
 
     /// Sign-in method of this deployment.

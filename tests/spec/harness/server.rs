@@ -9,7 +9,7 @@ use std::time::Duration;
 use kitbag::app::{App, StartError};
 use kitbag::settings::{Listen, Settings};
 use kitbag_base::local_mode;
-use kitbag_identity::{AccessGrant, LocalIssuer};
+use kitbag_identity::{AccessGrant, LocalIssuer, Users};
 use kitbag_sandbox::compiler::Program;
 use secrecy::ExposeSecret;
 use serde_json::Value;
@@ -43,6 +43,7 @@ struct Running {
     served: JoinHandle<()>,
     address: SocketAddr,
     base_url: Url,
+    users: Users,
 }
 
 impl Kitbag {
@@ -77,6 +78,11 @@ impl Kitbag {
     /// The data directory.
     pub(crate) fn data(&self) -> &Path {
         self.stopped.data()
+    }
+
+    /// The server's users.
+    pub(crate) fn users(&self) -> &Users {
+        &self.running.users
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -189,10 +195,14 @@ impl Stopped {
         let app = app.expect("no panic").expect("the server starts");
         let address = app.addresses().iter().find_map(Listen::tcp).expect("it listens on loopback");
         let base_url = app.base_url().clone();
+        let users = app.users().clone();
         sign_in_code::remember(&base_url, self.data());
         let (stop, stopping) = oneshot::channel();
         let served = runtime.spawn(app.serve(async { drop(stopping.await) }));
-        Kitbag { running: Running { runtime: Some(runtime), stop, served, address, base_url }, stopped: self }
+        Kitbag {
+            running: Running { runtime: Some(runtime), stop, served, address, base_url, users },
+            stopped: self,
+        }
     }
 
     /// The data directory.

@@ -192,6 +192,7 @@ fn key() -> Value {
     let unreachable = json!([{ "toolkit": EVIL, "reason": EVIL }, { "toolkit": EVIL, "reason": "group" }]);
     json!({
         "key": EVIL, "id": EVIL, "name": EVIL, "toolkits": [EVIL, EVIL], "expiresAt": EVIL, "usedAt": EVIL,
+        "pausesAt": EVIL,
         "unreachable": unreachable,
     })
 }

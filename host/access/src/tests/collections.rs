@@ -67,6 +67,7 @@ fn caller(fixture: &Fixture, name: &str) -> User {
             profile: TokenProfile::Key,
             client_id: None,
             key_id: Some("key".to_owned()),
+            issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
             groups: Groups::default(),

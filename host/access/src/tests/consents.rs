@@ -231,6 +231,7 @@ async fn a_program_cannot_agree_for_its_user() {
         profile: TokenProfile::Key,
         client_id: None,
         key_id: Some("key".to_owned()),
+        issued_at: i64::MAX,
         scopes: Vec::new(),
         toolkits: None,
         groups: Groups::default(),

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use kitbag_database::audit::Actor;
 use secrecy::ExposeSecret;
 use tokio::time::timeout;
 
@@ -119,5 +120,42 @@ async fn a_call_that_waits_goes_on_when_another_process_has_set_the_secret_and_s
         assert_soon(begun);
         let value = first.access.stores().vault.of_user("una").await.expect("it opens");
         assert!(value.get("books", "KEY").is_some(), "the call sees it");
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn whoever_is_in_the_middle_of_something_on_one_process_hears_of_the_end_of_their_access_on_the_other()
+{
+    for hints in WAYS {
+        let (first, second) = Fixture::with_peer_and(hints).await;
+        let [una, ben] = ["una", "ben"].map(|name| Caller {
+            user_id: name.to_owned(),
+            profile: TokenProfile::Access,
+            client_id: None,
+            key_id: None,
+            issued_at: 1,
+            scopes: Vec::new(),
+            toolkits: None,
+            groups: Groups::default(),
+        });
+        for caller in [&una, &ben] {
+            second.access.admit(caller).await.expect("both may");
+        }
+
+        let begun = Instant::now();
+        let ending = async {
+            first.access.stores().users.end("una", &Actor::user_only("ana")).await.expect("it ends");
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = ending => {}
+            () = second.access.until_ended(&ben) => panic!("his goes on"),
+            heard = timeout(PATIENCE, second.access.until_ended(&una)) => heard.expect("it hears of it"),
+        }
+
+        assert_soon(begun);
+        assert_eq!(second.access.admit(&una).await, Err(NotAdmitted::Ended));
+        second.access.admit(&ben).await.expect("he may");
     }
 }

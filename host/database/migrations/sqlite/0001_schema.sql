@@ -155,10 +155,12 @@ CREATE TABLE registry (
     -- Number of times that secrets of users were deleted with their toolkit, or because its owner changed.
     removals   INTEGER NOT NULL,
     -- Changes of collections, and of who may read them.
-    collections INTEGER NOT NULL
+    collections INTEGER NOT NULL,
+    -- Number of times that the access of a user was ended.
+    user_ends  INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO registry (generation, removals, collections) VALUES (0, 0, 0);
+INSERT INTO registry (generation, removals, collections, user_ends) VALUES (0, 0, 0, 0);
 
 -- Secrets of users, sealed: what is here opens with the master key alone, and in its own row alone.
 CREATE TABLE secrets (
@@ -541,6 +543,23 @@ CREATE TABLE oauth_grants (
 ) STRICT;
 
 CREATE INDEX oauth_grants_by_client ON oauth_grants (client_id);
+
+-- Users who have signed in, or whose access an operator has ended.
+CREATE TABLE users (
+    user_id       TEXT PRIMARY KEY NOT NULL,
+    -- NULL for a user who has not signed in since this server records it.
+    first_seen_at INTEGER,
+    -- The last sign-in, to some minutes; NULL like first_seen_at. Later than ended_at if the user has signed in again.
+    signed_in_at  INTEGER,
+    -- The user's groups by the token of the last sign-in: a JSON list of names.
+    groups        TEXT NOT NULL,
+    -- Tokens that were issued until then are refused; NULL if nobody has ended the user's access.
+    ended_at      INTEGER,
+    -- The operator; empty for a command on this machine.
+    ended_by      TEXT,
+    CHECK ((ended_at IS NULL) = (ended_by IS NULL)),
+    CHECK ((first_seen_at IS NULL) = (signed_in_at IS NULL))
+) STRICT;
 
 -- Keys of programs that act for a user.
 CREATE TABLE program_keys (

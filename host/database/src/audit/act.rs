@@ -74,8 +74,10 @@ acts! {
     AccountEndedByProvider = "account.ended_by_provider";
     /// A user has created a key of a program.
     KeyCreated = "key.created";
-    /// A user has revoked a key of a program.
+    /// A key of a program was revoked, by its user or by an operator.
     KeyRevoked = "key.revoked";
+    /// An operator has ended the access of a user: keys, sessions and grants of clients.
+    UserEnded = "user.ended";
     /// The secrets were rewrapped with another master key.
     MasterKeyRotated = "master_key.rotated";
     /// A collection was made.

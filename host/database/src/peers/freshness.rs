@@ -40,6 +40,9 @@ pub trait Copies: Send + Sync + 'static {
     /// Reloads the collections unless they are of this generation.
     fn collections(&self, generation: i64) -> BoxFuture<'_, Result<(), String>>;
 
+    /// Reloads the users whose access was ended, unless their number of ends is this.
+    fn user_ends(&self, number: i64) -> BoxFuture<'_, Result<(), String>>;
+
     /// Discards the cached secrets of a user unless they have this revision. An empty id means the secrets
     /// for everyone.
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()>;
@@ -130,6 +133,7 @@ impl Shared {
         }
         self.copies.registry(revisions.generation).await.map_err(|cause| failed(&cause))?;
         self.copies.collections(revisions.collections).await.map_err(|cause| failed(&cause))?;
+        self.copies.user_ends(revisions.user_ends).await.map_err(|cause| failed(&cause))?;
         for of in [user, EVERYONE] {
             let revision = revisions.secrets.get(of).copied().unwrap_or_default();
             self.copies.secrets(of, revision).await;

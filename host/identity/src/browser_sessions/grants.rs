@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_database::Transaction;
 use kitbag_vault::SealedValue;
 use secrecy::SecretString;
 
-use super::store::GrantRow;
+use super::store::{GrantRow, granted_to};
 use super::{BrowserSession, BrowserSessions, new_session};
 use crate::groups::Groups;
 
@@ -26,17 +27,19 @@ pub(crate) struct Grant {
 }
 
 impl BrowserSessions {
-    /// Like [`begin`](Self::begin), with a grant that `seal` builds for the new session's id.
+    /// Like [`begin`](Self::begin), for a sign-in that began at `since`, with a grant that `seal` builds for the
+    /// new session's id. Returns `None` if the user's access was ended since.
     pub(crate) async fn begin_granted(
         &self,
         user: &str,
         agent: &str,
+        since: Timestamp,
         seal: impl FnOnce(&str) -> Grant,
-    ) -> kitbag_database::Result<SecretString> {
+    ) -> kitbag_database::Result<Option<SecretString>> {
         let (token, row) = new_session(user, agent);
         let id = hex::encode(&row.digest);
-        self.insert(&row, Some(&seal(&id).row(row.digest.clone()))).await?;
-        Ok(token)
+        let has_begun = self.insert(&row, Some(&seal(&id).row(row.digest.clone())), since).await?;
+        Ok(has_begun.then_some(token))
     }
 
     pub(crate) async fn grant(&self, session: &BrowserSession) -> kitbag_database::Result<Option<Grant>> {
@@ -46,8 +49,7 @@ impl BrowserSessions {
 
     /// Returns the grants of all sessions of a user, as pairs of session id and grant.
     pub(crate) async fn grants_of_user(&self, user: &str) -> kitbag_database::Result<Vec<(String, Grant)>> {
-        let rows = self.store.grants_of_user(user).await?;
-        Ok(rows.into_iter().map(|row| (hex::encode(&row.digest), row.into())).collect())
+        Ok(pairs(self.store.grants_of_user(user).await?))
     }
 
     /// Replaces the grant of a session. Returns `false` if the session has ended meanwhile.
@@ -73,6 +75,18 @@ impl BrowserSessions {
         let Ok(digest) = hex::decode(&session.id) else { return Ok(()) };
         self.store.release_renewal(&digest).await
     }
+}
+
+/// Returns the grants of all sessions of a user, as pairs of session id and grant.
+pub(crate) async fn grants_of(
+    transaction: &mut Transaction,
+    user: &str,
+) -> kitbag_database::Result<Vec<(String, Grant)>> {
+    Ok(pairs(granted_to(transaction, user).await?))
+}
+
+fn pairs(rows: Vec<GrantRow>) -> Vec<(String, Grant)> {
+    rows.into_iter().map(|row| (hex::encode(&row.digest), row.into())).collect()
 }
 
 impl Grant {
@@ -120,11 +134,11 @@ mod tests {
         let second = Grant { groups: Groups::default(), refresh_token: None, ..first.clone() };
 
         let mut sealed_for = String::new();
-        let begun = sessions.begin_granted("ana", "Browser", |id| {
+        let begun = sessions.begin_granted("ana", "Browser", Timestamp::now(), |id| {
             id.clone_into(&mut sealed_for);
             first.clone()
         });
-        let token = begun.await.expect("the database is there");
+        let token = begun.await.expect("the database is there").expect("it begins");
         let session = sessions.find(token.expose_secret()).await.expect("it is read").expect("a session");
         assert_eq!(session.id, sealed_for);
         assert_eq!(sessions.grant(&session).await.expect("it is read"), Some(first.clone()));

@@ -5,7 +5,8 @@ mod grants;
 use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
-pub(super) use self::grants::GrantRow;
+pub(super) use self::grants::{GrantRow, of_user as granted_to};
+use crate::users::is_ended_since;
 
 /// Maximum number of sessions per user.
 pub(super) const MAX_SESSIONS_OF_USER: i64 = 20;
@@ -38,6 +39,14 @@ pub(crate) async fn end_all_sessions(transaction: &mut Transaction) -> kitbag_da
     sql("DELETE FROM browser_sessions").execute(transaction).await
 }
 
+/// Ends the sessions of a user, with the provider's grants.
+pub(crate) async fn end_sessions_of(
+    transaction: &mut Transaction,
+    user: &str,
+) -> kitbag_database::Result<u64> {
+    sql("DELETE FROM browser_sessions WHERE user_id = $1").bind(user).execute(transaction).await
+}
+
 impl Store {
     pub(super) fn new(database: Database, issuer: String) -> Self {
         Self { database, issuer }
@@ -45,14 +54,19 @@ impl Store {
 
     /// Stores a session, with the provider's grant if there is one. Deletes all users' sessions that have
     /// ended or belong to another issuer, and the user's least recently used ones beyond
-    /// [`MAX_SESSIONS_OF_USER`].
+    /// [`MAX_SESSIONS_OF_USER`]. Returns `false`, and stores nothing, if the user's access was ended at or after
+    /// `since`.
     pub(super) async fn insert(
         &self,
         session: &SessionRow,
         grant: Option<&GrantRow>,
         ends: Ends,
-    ) -> kitbag_database::Result<()> {
+        since: i64,
+    ) -> kitbag_database::Result<bool> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
+        if is_ended_since(&mut transaction, &session.user_id, since).await? {
+            return Ok(false);
+        }
         sql("DELETE FROM browser_sessions WHERE created_at <= $1 OR used_at <= $2 OR issuer <> $3")
             .bind(ends.created)
             .bind(ends.used)
@@ -82,7 +96,8 @@ impl Store {
         let by = Actor::user_only(&session.user_id);
         let id = shown_id(&session.digest);
         audit::append(&mut transaction, &Entry::new(Act::SessionSignedIn, &by).name(&id)).await?;
-        transaction.commit().await
+        transaction.commit().await?;
+        Ok(true)
     }
 
     pub(super) async fn find(

@@ -6,6 +6,7 @@ use super::client::Client;
 use super::pkce::Challenge;
 use super::redirect_uri::RedirectUri;
 use super::scopes::Scopes;
+use super::store;
 
 /// A validated authorization request.
 #[derive(Clone, Debug)]
@@ -31,15 +32,15 @@ pub(super) enum Code {
     Fresh {
         authorization: Box<Authorization>,
         user: String,
+        /// Time of the consent, in milliseconds since 1970.
+        issued_at: i64,
     },
     /// The code was presented. `grant_id` is the id of the resulting grant, if one was stored.
-    Spent {
-        grant_id: String,
-    },
+    Spent { grant_id: String },
 }
 
 impl Code {
     pub(super) fn new(authorization: Authorization, user: String) -> Self {
-        Self::Fresh { authorization: Box::new(authorization), user }
+        Self::Fresh { authorization: Box::new(authorization), user, issued_at: store::now() }
     }
 }

@@ -85,8 +85,13 @@ impl LocalIssuer {
 
     /// Signs an access token (RFC 9068) for `{base_url}/mcp`.
     pub fn mint_access_token(&self, grant: AccessGrant<'_>) -> SecretString {
+        self.mint_as_of(now(), grant)
+    }
+
+    /// Signs an access token whose `iat` is `issued`, in seconds since 1970.
+    pub(super) fn mint_as_of(&self, issued: f64, grant: AccessGrant<'_>) -> SecretString {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since 1970")]
-        let issued = now() as u64;
+        let issued = issued as u64;
         let header = Header {
             typ: Some("at+jwt".to_owned()),
             kid: Some(self.key_id.clone()),

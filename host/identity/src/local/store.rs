@@ -9,6 +9,7 @@ use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
 use crate::browser_sessions::end_all_sessions;
 use crate::program_keys::{revoke_all_keys, revoke_keys_made_by};
+use crate::users::is_ended_since;
 
 /// The tables of the local issuer.
 #[derive(Clone, Debug)]
@@ -89,14 +90,19 @@ impl Store {
     }
 
     /// Stores a grant for `lifetime`, and its client, which may have a metadata document instead of a
-    /// registration. Beyond [`MAX_GRANTS_OF_CLIENT`], deletes the client's grants that expire first.
+    /// registration. Beyond [`MAX_GRANTS_OF_CLIENT`], deletes the client's grants that expire first. Returns `false`,
+    /// and stores nothing, if the user's access was ended at or after `since`.
     pub(super) async fn insert_grant(
         &self,
         grant: &GrantRow,
         client: &ClientRow,
         lifetime: Duration,
-    ) -> kitbag_database::Result<()> {
+        since: i64,
+    ) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
+        if is_ended_since(&mut transaction, &grant.user_id, since).await? {
+            return Ok(false);
+        }
         delete_expired(&mut transaction).await?;
         record(&mut transaction, client).await?;
         sql("DELETE FROM oauth_grants WHERE client_id = $1 AND id NOT IN (
@@ -119,7 +125,13 @@ impl Store {
         mark_used(&mut transaction, &grant.client_id).await?;
         let by = Actor::with(&grant.user_id, Some(&grant.client_id), None);
         audit::append(&mut transaction, &Entry::new(Act::ClientGranted, &by)).await?;
-        transaction.commit().await
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// Returns whether a user's access was ended at or after `since`, in milliseconds since 1970.
+    pub(super) async fn is_ended_since(&self, user: &str, since: i64) -> kitbag_database::Result<bool> {
+        is_ended_since(self.0.readers(), user, since).await
     }
 
     /// Returns the grant with this id, unless it has expired.
@@ -215,6 +227,14 @@ impl Store {
         }
         transaction.commit().await
     }
+}
+
+/// Revokes the grants of a user to all clients.
+pub(crate) async fn revoke_grants_of(
+    transaction: &mut Transaction,
+    user: &str,
+) -> kitbag_database::Result<u64> {
+    sql("DELETE FROM oauth_grants WHERE user_id = $1").bind(user).execute(transaction).await
 }
 
 async fn delete_expired(transaction: &mut Transaction) -> kitbag_database::Result<()> {

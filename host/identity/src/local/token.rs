@@ -16,6 +16,7 @@ use super::refresh_chain::{Presented, first_refresh_token};
 use super::scopes::Scopes;
 use super::secret::random_text;
 use super::store::{self, GrantRow, RevokedBy};
+use crate::clock;
 
 /// Token response.
 #[derive(Debug)]
@@ -35,8 +36,11 @@ pub struct Tokens {
 impl AuthorizationServer {
     /// Handles a token request; `form` is its body.
     ///
-    /// Access tokens cannot be revoked: they are verified without a look-up, and are short-lived instead.
+    /// A single access token cannot be revoked: it is verified without a look-up, and is short-lived instead. When
+    /// its user's access is ended, it is refused for its `iat`, which is the time at which this request arrived: what
+    /// is looked up here is newer.
     pub async fn token(&self, form: &str) -> Result<Tokens, EndpointError> {
+        let arrived = clock::now();
         let parameters = Parameters::parse(form);
         let grant_type = parameters.require("grant_type", "grant_type is missing")?;
         let client_id = parameters.require("client_id", "client_id is missing")?;
@@ -47,15 +51,22 @@ impl AuthorizationServer {
         }
         self.check_resource(parameters.get("resource")?)?;
         match grant_type {
-            "authorization_code" => self.redeem(&parameters, client_id).await,
-            "refresh_token" => self.refresh(&parameters, client_id).await,
+            "authorization_code" => self.redeem(&parameters, client_id, arrived).await,
+            "refresh_token" => self.refresh(&parameters, client_id, arrived).await,
             _ => Err(ErrorCode::UnsupportedGrantType
                 .because("grant_type must be authorization_code or refresh_token")
                 .into()),
         }
     }
 
-    async fn redeem(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
+    async fn redeem(
+        &self,
+        parameters: &Parameters,
+        client_id: &str,
+        arrived: f64,
+    ) -> Result<Tokens, EndpointError> {
+        const ENDED: &str = "the access of the user was ended after the consent; sign in again";
+
         let code = parameters.require("code", "code is missing")?;
         let redirect_uri = parameters.require("redirect_uri", "redirect_uri is missing")?;
         let verifier = parameters.require("code_verifier", "code_verifier is missing")?;
@@ -66,8 +77,9 @@ impl AuthorizationServer {
             .ok_or(ErrorCode::InvalidGrant.because("the code is unknown or has expired"))?;
         // The code is spent even if this request fails.
         let grant_id = random_text::<16>();
-        let (authorization, user) = match mem::replace(entry, Code::Spent { grant_id: grant_id.clone() }) {
-            Code::Fresh { authorization, user } => (authorization, user),
+        let spent = Code::Spent { grant_id: grant_id.clone() };
+        let (authorization, user, issued_at) = match mem::replace(entry, spent) {
+            Code::Fresh { authorization, user, issued_at } => (authorization, user, issued_at),
             Code::Spent { grant_id } => {
                 warn!(client.id = client_id, "a code was presented again; what it gave is revoked");
                 *entry = Code::Spent { grant_id: grant_id.clone() };
@@ -95,15 +107,25 @@ impl AuthorizationServer {
                 replaced_at: "[]".to_owned(),
             };
             let client = (&authorization.client).into();
-            self.store.insert_grant(&grant, &client, self.lifetimes.refresh_token).await?;
+            if !self.store.insert_grant(&grant, &client, self.lifetimes.refresh_token, issued_at).await? {
+                return Err(ErrorCode::InvalidGrant.because(ENDED).into());
+            }
             Some(refresh_token)
+        } else if self.store.is_ended_since(&user, issued_at).await? {
+            return Err(ErrorCode::InvalidGrant.because(ENDED).into());
         } else {
             None
         };
-        Ok(self.issue(&user, client_id, authorization.scopes, refresh_token))
+        let issued = Issued { user: &user, client_id, scopes: authorization.scopes, arrived };
+        Ok(self.issue(issued, refresh_token))
     }
 
-    async fn refresh(&self, parameters: &Parameters, client_id: &str) -> Result<Tokens, EndpointError> {
+    async fn refresh(
+        &self,
+        parameters: &Parameters,
+        client_id: &str,
+        arrived: f64,
+    ) -> Result<Tokens, EndpointError> {
         let presented = parameters.require("refresh_token", "refresh_token is missing")?;
         let unknown = ErrorCode::InvalidGrant.because("the refresh token is unknown or has expired");
         let (grant_id, _) = presented.split_once('.').ok_or(unknown)?;
@@ -119,7 +141,8 @@ impl AuthorizationServer {
         if let Presented::Newest(next) = kind {
             let new = Sha256::digest(next.expose_secret());
             if self.store.rotate(&grant, &new, self.lifetimes.refresh_token).await? {
-                return Ok(self.issue(&grant.user_id, client_id, scopes, Some(next)));
+                let issued = Issued { user: &grant.user_id, client_id, scopes, arrived };
+                return Ok(self.issue(issued, Some(next)));
             }
             // Another request has used the same token concurrently.
             grant = self.store.grant(grant_id).await?.ok_or(unknown)?;
@@ -127,7 +150,8 @@ impl AuthorizationServer {
         }
         match kind {
             Presented::JustReplaced(newest) => {
-                Ok(self.issue(&grant.user_id, client_id, scopes, Some(newest)))
+                let issued = Issued { user: &grant.user_id, client_id, scopes, arrived };
+                Ok(self.issue(issued, Some(newest)))
             }
             Presented::Newest(_) | Presented::Late => {
                 info!(client.id = %grant.client_id, user.id = %grant.user_id, "refused a refresh token that was replaced; the newest was not used since");
@@ -164,20 +188,20 @@ impl AuthorizationServer {
         Ok(ErrorCode::InvalidGrant.because("the refresh token was used before"))
     }
 
-    fn issue(
-        &self,
-        user: &str,
-        client_id: &str,
-        scopes: Scopes,
-        refresh_token: Option<SecretString>,
-    ) -> Tokens {
+    fn issue(&self, issued: Issued<'_>, refresh_token: Option<SecretString>) -> Tokens {
+        let Issued { user, client_id, scopes, arrived } = issued;
         let expires_in = self.lifetimes.access_token;
-        let access_token = self.issuer.mint_access_token(AccessGrant {
-            user,
-            client_id,
-            scopes: scopes.names(),
-            lifetime: expires_in,
-        });
+        let grant = AccessGrant { user, client_id, scopes: scopes.names(), lifetime: expires_in };
+        let access_token = self.issuer.mint_as_of(arrived, grant);
         Tokens { access_token, expires_in, refresh_token, scopes }
     }
+}
+
+/// Contents of the tokens of a response.
+struct Issued<'a> {
+    user: &'a str,
+    client_id: &'a str,
+    scopes: Scopes,
+    /// Time at which the request arrived, in seconds since 1970.
+    arrived: f64,
 }

@@ -4,6 +4,7 @@ use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 
 use super::{KeyError, MAX_KEYS_OF_USER, id};
+use crate::users::is_ended;
 
 /// The keys of one issuer's users.
 #[derive(Clone, Debug)]
@@ -24,11 +25,33 @@ pub(super) struct KeyRow {
     pub(super) created_at: i64,
     pub(super) expires_at: Option<i64>,
     pub(super) used_at: Option<i64>,
+    /// Last sign-in of the user, if recorded.
+    pub(super) signed_in_at: Option<i64>,
+}
+
+/// Selection of keys that have not expired.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Validity {
+    pub(super) expires_after: i64,
+    pub(super) created_after: i64,
+}
+
+impl Validity {
+    /// All keys, expired ones too.
+    pub(super) const ANY: Self = Self { expires_after: i64::MIN, created_after: i64::MIN };
 }
 
 /// Revokes the keys of all users.
 pub(crate) async fn revoke_all_keys(transaction: &mut Transaction) -> kitbag_database::Result<u64> {
     sql("DELETE FROM program_keys").execute(transaction).await
+}
+
+/// Revokes the keys of a user.
+pub(crate) async fn revoke_keys_of(
+    transaction: &mut Transaction,
+    user: &str,
+) -> kitbag_database::Result<u64> {
+    sql("DELETE FROM program_keys WHERE user_id = $1").bind(user).execute(transaction).await
 }
 
 /// Revokes all keys that are limited to a set of toolkits with this one. Called when the toolkit is removed
@@ -59,11 +82,17 @@ impl Store {
         Self { database, issuer }
     }
 
-    /// Stores a key. Deletes the keys of all users that have expired or belong to another issuer.
-    pub(super) async fn insert(&self, key: &KeyRow) -> Result<(), KeyError> {
+    /// Stores a key. Deletes the keys of all users that have expired, were created at or before `earliest`, or
+    /// belong to another issuer.
+    pub(super) async fn insert(&self, key: &KeyRow, earliest: i64) -> Result<(), KeyError> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
-        sql("DELETE FROM program_keys WHERE expires_at <= $1 OR issuer <> $2")
+        // The request may have been admitted before.
+        if is_ended(&mut transaction, &key.user_id).await? {
+            return Err(KeyError::UserEnded);
+        }
+        sql("DELETE FROM program_keys WHERE expires_at <= $1 OR created_at <= $2 OR issuer <> $3")
             .bind(key.created_at)
+            .bind(earliest)
             .bind(&self.issuer)
             .execute(&mut transaction)
             .await?;
@@ -94,25 +123,37 @@ impl Store {
         Ok(transaction.commit().await?)
     }
 
-    /// Returns the key with this digest, unless it has expired at `now`.
-    pub(super) async fn find(&self, digest: &[u8], now: i64) -> kitbag_database::Result<Option<KeyRow>> {
-        sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
-             WHERE digest = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)")
+    /// Returns the key with this digest, unless it has expired.
+    pub(super) async fn find(
+        &self,
+        digest: &[u8],
+        valid: Validity,
+    ) -> kitbag_database::Result<Option<KeyRow>> {
+        sql("SELECT k.digest, k.user_id, k.name, k.client_id, k.toolkits, k.created_at, k.expires_at, k.used_at,
+                 u.signed_in_at
+             FROM program_keys k LEFT JOIN users u ON u.user_id = k.user_id
+             WHERE k.digest = $1 AND k.issuer = $2 AND (k.expires_at IS NULL OR k.expires_at > $3)
+                 AND k.created_at > $4")
         .bind(digest)
         .bind(&self.issuer)
-        .bind(now)
+        .bind(valid.expires_after)
+        .bind(valid.created_after)
         .fetch_optional(self.database.readers())
         .await
     }
 
-    /// Returns the user's keys that have not expired at `now`, newest first.
-    pub(super) async fn of_user(&self, user: &str, now: i64) -> kitbag_database::Result<Vec<KeyRow>> {
-        sql("SELECT digest, user_id, name, client_id, toolkits, created_at, expires_at, used_at FROM program_keys
-             WHERE user_id = $1 AND issuer = $2 AND (expires_at IS NULL OR expires_at > $3)
-             ORDER BY created_at DESC, digest")
+    /// Returns the user's keys that have not expired, newest first.
+    pub(super) async fn of_user(&self, user: &str, valid: Validity) -> kitbag_database::Result<Vec<KeyRow>> {
+        sql("SELECT k.digest, k.user_id, k.name, k.client_id, k.toolkits, k.created_at, k.expires_at, k.used_at,
+                 u.signed_in_at
+             FROM program_keys k LEFT JOIN users u ON u.user_id = k.user_id
+             WHERE k.user_id = $1 AND k.issuer = $2 AND (k.expires_at IS NULL OR k.expires_at > $3)
+                 AND k.created_at > $4
+             ORDER BY k.created_at DESC, k.digest")
         .bind(user)
         .bind(&self.issuer)
-        .bind(now)
+        .bind(valid.expires_after)
+        .bind(valid.created_after)
         .fetch_all(self.database.readers())
         .await
     }
@@ -127,16 +168,24 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Deletes a key of the acting user. Returns whether it existed.
-    pub(super) async fn delete(&self, by: &Actor, digest: &[u8]) -> kitbag_database::Result<bool> {
+    /// Deletes a key of `user`. Returns whether it existed.
+    pub(super) async fn delete(
+        &self,
+        by: &Actor,
+        user: &str,
+        digest: &[u8],
+    ) -> kitbag_database::Result<bool> {
         let mut transaction = self.database.begin(Scope::Sessions).await?;
         let deleted = sql("DELETE FROM program_keys WHERE user_id = $1 AND digest = $2")
-            .bind(by.user())
+            .bind(user)
             .bind(digest)
             .execute(&mut transaction)
             .await?;
         if deleted > 0 {
-            audit::append(&mut transaction, &Entry::new(Act::KeyRevoked, by).name(&id(digest))).await?;
+            let id = id(digest);
+            let entry = Entry::new(Act::KeyRevoked, by).name(&id);
+            let entry = if by.user() == user { entry } else { entry.affects(user) };
+            audit::append(&mut transaction, &entry).await?;
         }
         transaction.commit().await?;
         Ok(deleted > 0)

@@ -109,3 +109,103 @@ async fn keys_go_with_the_client_that_they_were_made_with() {
         keys.caller(other.expose_secret()).await.is_ok() && keys.caller(bens.expose_secret()).await.is_ok()
     );
 }
+
+const DAY: Duration = Duration::from_hours(24);
+
+#[tokio::test]
+async fn a_key_lasts_no_longer_than_the_maximum_whenever_it_was_made() {
+    let (_data, database, endless) = keys().await;
+    let limits = KeyLimits { lifetime: Some(90 * DAY), without_sign_in: None };
+    let keys = endless.clone().limited(limits);
+    let until = |days: i64| Some(Timestamp::now() + jiff::SignedDuration::from_hours(24 * days));
+
+    for expires_at in [None, until(91)] {
+        let refused =
+            keys.create("ana", NewKey { expires_at, ..named("a") }).await.expect_err("it is too long");
+        assert!(matches!(refused, KeyError::TooLong(_)), "{refused:?}");
+        for words in ["lasts 90 days at most", "setting key-lifetime", "choose a shorter time"] {
+            assert!(refused.to_string().contains(words), "{refused}");
+        }
+    }
+    keys.create("ana", NewKey { expires_at: until(90), ..named("b") }).await.expect("it is short enough");
+
+    let (early, made) = endless.create("ana", named("early")).await.expect("there was no maximum");
+    assert_eq!(made.expires_at, None);
+    let listed = keys.of_user("ana").await.expect("they are read");
+    let listed = listed.iter().find(|key| key.name == "early").expect("it is listed");
+    assert_eq!(listed.expires_at, Some(made.created_at + jiff::SignedDuration::from_hours(24 * 90)));
+    keys.caller(early.expose_secret()).await.expect("it is good");
+    let made_before = |days: i64| {
+        let at = Timestamp::now().as_millisecond() - days * 86_400_000;
+        format!("UPDATE program_keys SET created_at = {at} WHERE name = 'early'")
+    };
+    database.execute(&made_before(89)).await;
+    keys.caller(early.expose_secret()).await.expect("it is good for another day");
+    database.execute(&made_before(91)).await;
+    assert!(matches!(keys.caller(early.expose_secret()).await, Err(AuthError::Invalid(_))));
+    assert!(keys.of_user("ana").await.expect("they are read").iter().all(|key| key.name != "early"));
+    endless.caller(early.expose_secret()).await.expect("a server without a maximum takes it");
+}
+
+#[tokio::test]
+async fn a_key_pauses_when_its_user_does_not_sign_in_and_goes_on_when_they_do() {
+    let (_data, database, unlimited) = keys().await;
+    let keys = unlimited.clone().limited(KeyLimits { lifetime: None, without_sign_in: Some(30 * DAY) });
+    let ago = |days: i64| Timestamp::now().as_millisecond() - days * 86_400_000;
+    let signed_in = async |user: &str, days: i64| {
+        let at = ago(days);
+        database
+            .execute(&format!(
+                "INSERT INTO users (user_id, first_seen_at, signed_in_at, groups) VALUES ('{user}', {at}, {at}, '[]')
+                 ON CONFLICT (user_id) DO UPDATE SET signed_in_at = {at}"
+            ))
+            .await;
+    };
+    let (key, _) = keys.create("ana", named("a")).await.expect("it is made");
+    let key = key.expose_secret();
+    keys.caller(key).await.expect("whoever makes a key is signed in");
+
+    database.execute(&format!("UPDATE program_keys SET created_at = {}", ago(60))).await;
+    // Others sign in.
+    for other in ["anabel", "an", "group:ana"] {
+        signed_in(other, 0).await;
+    }
+    for last in [None, Some(31)] {
+        if let Some(days) = last {
+            signed_in("ana", days).await;
+        }
+        let refused = keys.caller(key).await.expect_err("it is paused");
+        assert_eq!(refused, AuthError::KeyPaused(30 * DAY));
+        for words in
+            ["has not signed in for 30 days", "setting keys-without-sign-in", "as soon as they sign in"]
+        {
+            assert!(refused.to_string().contains(words), "{refused}");
+        }
+        let listed = keys.of_user("ana").await.expect("they are read");
+        assert!(listed[0].pauses_at.is_some_and(|at| at < Timestamp::now()));
+        unlimited.caller(key).await.expect("a server without the limit takes it");
+    }
+
+    signed_in("ana", 29).await;
+    keys.caller(key).await.expect("she has signed in");
+    let listed = keys.of_user("ana").await.expect("they are read");
+    let pause = listed[0].pauses_at.expect("there is a limit").as_millisecond();
+    let left = pause - Timestamp::now().as_millisecond();
+    assert!((left - 86_400_000).abs() < 60_000, "a day: {left} ms");
+    assert!(unlimited.of_user("ana").await.expect("they are read")[0].pauses_at.is_none());
+}
+
+#[test]
+fn times_are_shown_in_their_largest_whole_unit() {
+    for (seconds, shown) in [
+        (90 * 86_400, "90 days"),
+        (86_400, "1 day"),
+        (36 * 3600, "36 hours"),
+        (90, "90 seconds"),
+        (120, "2 minutes"),
+        (1, "1 second"),
+        (0, "0 seconds"),
+    ] {
+        assert_eq!(shown_time(Duration::from_secs(seconds)), shown);
+    }
+}

@@ -52,7 +52,7 @@ impl ProviderSignIn {
     }
 
     /// Revokes tokens in a background task, and waits for it for at most [`REVOCATION_WAIT`].
-    async fn revoke(self: &Arc<Self>, refresh_tokens: Vec<SecretString>) {
+    pub(super) async fn revoke(self: &Arc<Self>, refresh_tokens: Vec<SecretString>) {
         if refresh_tokens.is_empty() {
             return;
         }

@@ -36,6 +36,12 @@ impl Pending {
         Self { state, verifier, to: to.to_owned(), expires }
     }
 
+    /// Time at which the sign-in began, to the second.
+    pub(super) fn began(&self) -> Timestamp {
+        let began = self.expires - ProviderSignIn::PENDING_LIFETIME.as_secs().cast_signed();
+        Timestamp::from_second(began).unwrap_or(Timestamp::MIN)
+    }
+
     /// Record that the sign-in has been completed.
     pub(super) fn once(&self) -> Once {
         Once::new(&format!("sign-in {}", self.state), self.expires)

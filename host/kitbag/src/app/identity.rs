@@ -8,9 +8,9 @@ use kitbag_access::Roles;
 use kitbag_base::local_mode;
 use kitbag_database::Database;
 use kitbag_identity::{
-    Algorithms, AuthorizationServer, BrowserSessions, Identity, IdentitySettings, IssuerChange, Lifetimes,
-    LocalIssuer, ProgramKeys, ProviderSignIn, SessionAudience, SessionLifetime, SignInCode, UntypedTokens,
-    WebClient, bind_issuer,
+    Algorithms, AuthorizationServer, BrowserSessions, Identity, IdentitySettings, IssuerChange, KeyLimits,
+    Lifetimes, LocalIssuer, ProgramKeys, ProviderSignIn, SessionAudience, SessionLifetime, SignInCode,
+    UntypedTokens, Users, WebClient, bind_issuer,
 };
 use kitbag_net::egress::Egress;
 use kitbag_vault::Vault;
@@ -39,6 +39,7 @@ impl SignIn {
         base_url: &Url,
         resources: &Resources,
         vault: &Arc<Vault>,
+        users: &Users,
     ) -> Result<Self, StartError> {
         let Resources { database, egress, .. } = resources;
         let program_keys = program_keys(settings, database);
@@ -56,6 +57,9 @@ impl SignIn {
                 base_url.as_str().trim_end_matches('/'),
             ))
         });
+        if let Some(provider) = &provider {
+            provider.revoke_when_ended(users);
+        }
         Ok(Self { identity, authorization_server, program_keys, browser_sessions, provider })
     }
 }
@@ -150,7 +154,22 @@ fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
 
 /// Creates the store of API keys for programs; `None` if the operator disables them.
 fn program_keys(settings: &Settings, database: &Database) -> Option<ProgramKeys> {
-    settings.keys.then(|| ProgramKeys::new(database.clone(), settings.issuer.name()))
+    let keys = || ProgramKeys::new(database.clone(), settings.issuer.name()).limited(key_limits(settings));
+    settings.keys.then(keys)
+}
+
+/// Limits of keys. Whoever leaves a company no longer signs in at its provider. With local sign-in, nobody disables an
+/// account, and who has the sign-in code has it for good: a missing sign-in says nothing.
+fn key_limits(settings: &Settings) -> KeyLimits {
+    const WITHOUT_SIGN_IN: Duration = Duration::from_hours(24 * 30);
+
+    KeyLimits {
+        lifetime: settings.key_lifetime.get(),
+        without_sign_in: match settings.keys_without_sign_in.get() {
+            Some(limit) => limit.get(),
+            None => (settings.issuer != Issuer::Local).then_some(WITHOUT_SIGN_IN),
+        },
+    }
 }
 
 /// Creates the store of browser sessions.

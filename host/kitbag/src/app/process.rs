@@ -29,7 +29,7 @@ pub(super) async fn join(
 /// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
 /// operators, and limits on stored data.
 fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 27] = [
+    let shared: [(&str, &dyn Debug); 30] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -49,6 +49,9 @@ fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("follow-registries", &settings.follow_registries),
         ("groups-claim", &settings.groups_claim),
         ("issuer", &settings.issuer),
+        ("key-lifetime", &settings.key_lifetime),
+        ("keys", &settings.keys),
+        ("keys-without-sign-in", &settings.keys_without_sign_in),
         ("log-records-per-toolkit", &settings.log_records_per_toolkit),
         ("log-retention", &settings.log_retention),
         ("mcp-client-id", &settings.mcp_client_id),

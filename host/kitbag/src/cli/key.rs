@@ -38,9 +38,10 @@ pub(super) struct New {
     /// The toolkits whose tools it may call, and nothing else; by default it may do what you may.
     #[arg(long, value_delimiter = ',', value_name = "ID,…")]
     toolkits: Option<Vec<String>>,
-    /// How long it is good, such as `12h`; `never` ends it only when it is revoked.
-    #[arg(long, default_value = "90d", value_parser = lifetime)]
-    expires: Lifetime,
+    /// How long it is good, such as `12h`; by default 90 days, or as long as the server allows if that is less (setting
+    /// `key-lifetime`). `never`, where that is unlimited, ends it only when it is revoked.
+    #[arg(long, value_parser = lifetime)]
+    expires: Option<Lifetime>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -84,17 +85,19 @@ impl Key {
 
 impl New {
     async fn run(self) -> Result<(), CliError> {
-        let wanted = json!({
-            "name": self.name,
-            "toolkits": self.toolkits,
-            "lifetime": self.expires.0.map_or_else(|| json!("never"), |lifetime| lifetime.as_secs().into()),
+        let lifetime = self.expires.map(|Lifetime(lifetime)| {
+            lifetime.map_or_else(|| json!("never"), |lifetime| lifetime.as_secs().into())
         });
+        let wanted = json!({ "name": self.name, "toolkits": self.toolkits, "lifetime": lifetime });
         let client = self.connection.open().await?;
         let made: Value = client.send(Method::POST, "/keys", "application/json", wanted.to_string()).await?;
         report(&made, || {
             say!("{}", text(&made["key"]));
             let end = made["expiresAt"].as_str().unwrap_or("never");
             note!("Keep it where secrets are kept: it is not shown again. It expires: {}", end);
+            if let Some(pause) = made["pausesAt"].as_str() {
+                note!("It pauses at {} unless you sign in before, and goes on once you do.", pause);
+            }
             warn_unreachable(&made);
         })
     }
@@ -112,13 +115,16 @@ impl List {
                 let unreachable = unreachable(key).map(|(id, _)| id).collect::<Vec<_>>().join(", ");
                 let toolkits =
                     key["toolkits"].as_array().map(|ids| ids.iter().map(text).collect::<Vec<_>>().join(", "));
+                let pause = key["pausesAt"].as_str();
+                let pause = pause.map(|pause| format!(", pauses {pause} unless you sign in before"));
                 say!(
-                    "{}  {:<24} {}; expires {}, used {}",
+                    "{}  {:<24} {}; expires {}, used {}{}",
                     text(&key["id"]),
                     text(&key["name"]),
                     toolkits.as_deref().unwrap_or("everything"),
                     key["expiresAt"].as_str().unwrap_or("never"),
-                    key["usedAt"].as_str().unwrap_or("never")
+                    key["usedAt"].as_str().unwrap_or("never"),
+                    pause.unwrap_or_default()
                 );
                 if !unreachable.is_empty() {
                     say!("                  does not reach: {}", unreachable);

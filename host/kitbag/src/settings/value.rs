@@ -40,6 +40,37 @@ impl FromStr for Span {
     }
 }
 
+/// Limit of a duration, such as `90d`, or `unlimited`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanLimit(Option<Duration>);
+
+impl SpanLimit {
+    pub(super) const fn days(days: u64) -> Self {
+        Self(Some(Span::days(days).0))
+    }
+
+    /// Returns the limit; `None`: unlimited.
+    pub fn get(self) -> Option<Duration> {
+        self.0
+    }
+}
+
+impl FromStr for SpanLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "unlimited" {
+            return Ok(Self(None));
+        }
+        match text.parse::<Span>() {
+            Ok(Span(Duration::ZERO)) | Err(_) => {
+                Err("it is a duration, such as 90d, or the word unlimited".to_owned())
+            }
+            Ok(Span(limit)) => Ok(Self(Some(limit))),
+        }
+    }
+}
+
 /// Size in bytes, such as `64MiB`, `100KB` or `512`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(usize);
@@ -452,4 +483,14 @@ macro_rules! deserialize_from_str {
     )+};
 }
 
-deserialize_from_str!(Span, Size, super::network::SocketMode, Issuer, BaseUrl, Endpoint, ServiceUrl, Model);
+deserialize_from_str!(
+    Span,
+    SpanLimit,
+    Size,
+    super::network::SocketMode,
+    Issuer,
+    BaseUrl,
+    Endpoint,
+    ServiceUrl,
+    Model
+);

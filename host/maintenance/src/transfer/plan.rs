@@ -2,7 +2,7 @@
 //! written.
 
 use kitbag_database::{
-    Column, Holder, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, Value,
+    Column, Holder, KEYS, Row, SECRETS, SESSION_GRANTS, SESSIONS, Table, Transaction, USERS, Value,
 };
 use kitbag_identity::recorded_issuer;
 use kitbag_vault::{Resealing, SealedValue, SecretsCheck, audit_keys, check_secrets, master_key_names};
@@ -49,7 +49,7 @@ impl<'j> Plan<'j> {
             _ => Issuer::Same,
         };
         if let Some(users) = users {
-            users.expect_all(&all_users(state).await?)?;
+            users.expect_all(&all_users(state, |table| is_included(table, issuer)).await?)?;
         }
         let has_secrets = !master_key_names(&source.database).await?.is_empty();
         let broken_secrets =
@@ -68,9 +68,9 @@ impl<'j> Plan<'j> {
         self.issuer == Issuer::Other
     }
 
-    /// Whether rows of a table are copied. Sessions and keys are valid only with the issuer of their users.
+    /// Whether rows of a table are copied.
     pub(super) fn includes(&self, table: &Table) -> bool {
-        self.issuer == Issuer::Same || ![SESSIONS, SESSION_GRANTS, KEYS].contains(&table.name)
+        is_included(table, self.issuer)
     }
 
     /// Converts a row of the source for the target.
@@ -106,6 +106,12 @@ impl<'j> Plan<'j> {
         }
         Ok(())
     }
+}
+
+/// Whether rows of a table are copied. Sessions and keys are valid only with the issuer of their users, whose sign-ins,
+/// and the ends of their access, also concern its tokens alone.
+fn is_included(table: &Table, issuer: Issuer) -> bool {
+    issuer == Issuer::Same || ![SESSIONS, SESSION_GRANTS, KEYS, USERS].contains(&table.name)
 }
 
 /// Decrypts each secret with the target's keys. Fails if a key is missing. Secrets that do not open although

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kitbag_database::{EVERYONE, TABLES, Transaction, sql};
+use kitbag_database::{EVERYONE, TABLES, Table, Transaction, sql};
 use serde::Serialize;
 
 /// Numbers of items that users and operators have stored.
@@ -32,10 +32,14 @@ pub(super) async fn counts(transaction: &mut Transaction) -> kitbag_database::Re
     Ok(Counts { documents, secrets, toolkit_versions, records })
 }
 
-/// Returns the ids of all users in any row, without the id that stands for everyone.
-pub(super) async fn all_users(transaction: &mut Transaction) -> kitbag_database::Result<BTreeSet<String>> {
+/// Returns the ids of all users in any row of the tables that `is_included` selects, without the id that stands for
+/// everyone.
+pub(super) async fn all_users(
+    transaction: &mut Transaction,
+    is_included: impl Fn(&Table) -> bool,
+) -> kitbag_database::Result<BTreeSet<String>> {
     let mut users = BTreeSet::new();
-    for table in TABLES {
+    for table in TABLES.iter().filter(|table| is_included(table)) {
         users.extend(table.users(transaction).await?);
     }
     users.remove(EVERYONE);

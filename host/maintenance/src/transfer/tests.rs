@@ -46,6 +46,8 @@ const ROWS: &str = "
     INSERT INTO toolkit_users VALUES ('t', 'ana', 5), ('t', 'ben', 6);
     INSERT INTO issuers VALUES (1, 'local', 0), (2, 'https://one.example', 1), (7, 'https://gone.example', 2);
     DELETE FROM issuers WHERE sequence = 7;
+    INSERT INTO users VALUES ('ana', 1, 2, '[\"sales\"]', NULL, NULL), ('ben', 1, 5, '[]', 4, 'ana'),
+        ('cleo', NULL, NULL, '[]', 9223372036854775807, '');
     INSERT INTO browser_sessions VALUES (x'01', 'https://one.example', 'ana', 'Browser', 1, 2),
         (x'02', 'https://one.example', 'ben', '', 1, 2);
     INSERT INTO program_keys VALUES (x'03', 'https://one.example', 'ana', 'client', 'report', 't', 1, 9223372036854775807, 2),
@@ -64,7 +66,7 @@ const ROWS: &str = "
         (4, 'user:ana', 4, 0, 1, x'', NULL, NULL);
     INSERT INTO chunk_texts VALUES (3, 'text 𝄞'), (4, '');
     INSERT INTO knowledge_revisions VALUES ('user:ana', 5, 2), ('collection:handbook', 1, 0), ('bin/user:ben', 1, 0);
-    UPDATE registry SET generation = 7, removals = 3, collections = 4;
+    UPDATE registry SET generation = 7, removals = 3, collections = 4, user_ends = 5;
     UPDATE service SET job_settings = 'none', store = 'a store';
 ";
 

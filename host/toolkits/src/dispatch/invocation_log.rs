@@ -268,6 +268,7 @@ mod tests {
             profile: TokenProfile::Access,
             client_id: None,
             key_id: None,
+            issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
             groups: kitbag_identity::Groups::default(),

@@ -73,6 +73,8 @@ struct Key {
     unreachable: String,
     ends: String,
     last_used: String,
+    /// When it pauses unless the user signs in before.
+    pauses: Option<String>,
 }
 
 /// A program that may act for the user.
@@ -162,6 +164,7 @@ impl Key {
         let unreachable: Vec<_> = unreachable.into_iter().map(|it| it.toolkit).collect();
         let minute = |time: Timestamp| text::minute(&time.to_string());
         Self {
+            pauses: key.pauses_at.map(minute),
             scope: match key.toolkits {
                 Some(toolkits) => format!("calls {}", toolkits.into_iter().collect::<Vec<_>>().join(", ")),
                 None => "does what you may".to_owned(),

@@ -48,7 +48,7 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, WebError> {
     let to = own_path(&to);
-    if sessions.recognise(&Method::GET, &headers).await?.is_some() {
+    if sessions.caller(&Method::GET, &headers).await?.is_some() {
         return Ok(Redirect::to(to).into_response());
     }
     match &sessions.mode {

@@ -6,10 +6,12 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use kitbag_access::NotAdmitted;
 use tokio::time::timeout;
 
 use super::form::Form;
 use super::frame::{self, Frame};
+use crate::admission::{Ended, while_admitted};
 use crate::authenticate::Authorizes;
 use crate::connection_state::ConnectionState;
 use crate::documents::declared_length;
@@ -37,7 +39,11 @@ pub(super) async fn require_session(
         return sign_in_first(request).await;
     };
     let share = sessions.shares.begin(Purpose::Page, &caller.user_id)?;
-    sessions.access().catch_up(&caller.user_id).await?;
+    match sessions.access().admit(&caller).await {
+        Ok(()) => {}
+        Err(NotAdmitted::Ended) => return sign_in_first(request).await,
+        Err(NotAdmitted::NoAnswer(no_answer)) => return Err(no_answer.into()),
+    }
     // Handlers never see a cookie or a token.
     request.headers_mut().remove(header::COOKIE);
     request.headers_mut().remove(header::AUTHORIZATION);
@@ -46,13 +52,17 @@ pub(super) async fn require_session(
     }
     let frame = Frame { can_sign_out: session.is_some(), ..Frame::of(&sessions.access().of(&caller)) };
     let extensions = request.extensions_mut();
-    extensions.insert(caller);
+    extensions.insert(caller.clone());
     extensions.insert(share.clone());
     if let Some(session) = session {
         extensions.insert(session);
     }
     extensions.insert(frame.clone());
-    let mut response = share.answer(next.run(request).await).await;
+    let handler = async { share.answer(next.run(request).await).await };
+    let answer = while_admitted(sessions.access(), &caller, handler).await;
+    let mut response = answer.map_err(|Ended| {
+        WebError::new(StatusCode::UNAUTHORIZED, "An operator has ended your access. Nothing more was done.")
+    })?;
     response.extensions_mut().insert(frame);
     Ok(response)
 }

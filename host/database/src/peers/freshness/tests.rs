@@ -30,6 +30,10 @@ impl Copies for Arc<Seen> {
         async { Ok(()) }.boxed()
     }
 
+    fn user_ends(&self, _: i64) -> BoxFuture<'_, Result<(), String>> {
+        async { Ok(()) }.boxed()
+    }
+
     fn secrets<'a>(&'a self, user: &'a str, revision: i64) -> BoxFuture<'a, ()> {
         self.secrets.lock().expect("nobody panics").insert(user.to_owned(), revision);
         async {}.boxed()

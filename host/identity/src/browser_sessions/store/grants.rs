@@ -1,6 +1,6 @@
 //! All SQL about the provider's grants for sessions.
 
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{Executor, FromRow, Scope, Transaction, sql};
 
 use super::Store;
 
@@ -30,11 +30,7 @@ impl Store {
         &self,
         user: &str,
     ) -> kitbag_database::Result<Vec<GrantRow>> {
-        sql("SELECT g.* FROM browser_session_grants g JOIN browser_sessions s ON s.digest = g.digest
-             WHERE s.user_id = $1")
-        .bind(user)
-        .fetch_all(self.database.readers())
-        .await
+        of_user(self.database.readers(), user).await
     }
 
     /// Replaces the grant of a session. Returns `false` if the session no longer exists.
@@ -87,6 +83,17 @@ impl Store {
         sql("DELETE FROM session_renewals WHERE digest = $1").bind(digest).execute(&mut transaction).await?;
         transaction.commit().await
     }
+}
+
+pub(in crate::browser_sessions) async fn of_user(
+    executor: impl Into<Executor<'_>>,
+    user: &str,
+) -> kitbag_database::Result<Vec<GrantRow>> {
+    sql("SELECT g.* FROM browser_session_grants g JOIN browser_sessions s ON s.digest = g.digest
+         WHERE s.user_id = $1")
+    .bind(user)
+    .fetch_all(executor)
+    .await
 }
 
 pub(super) async fn insert(transaction: &mut Transaction, grant: &GrantRow) -> kitbag_database::Result<()> {

@@ -237,3 +237,28 @@ async fn what_cannot_be_revoked_is_said_to_be_so() {
     assert_refused(fixture.revoke(&client_id, "").await, ErrorCode::InvalidRequest, "no token");
     assert_refused(fixture.revoke("", "a.b").await, ErrorCode::InvalidRequest, "no client");
 }
+
+#[tokio::test]
+async fn neither_a_code_nor_a_refresh_token_from_before_the_end_of_a_user_gives_tokens() {
+    let fixture = Fixture::new().await;
+    let users = crate::Users::open(Database::open(fixture.data.path()).await.unwrap()).await.unwrap();
+    let operator = kitbag_database::audit::Actor::user_only("olga");
+    let end = async |user: &str| users.end(user, &operator).await.unwrap();
+    let (client_id, refresh_token) = fixture.signed_in().await;
+    let [online, offline] = ["profile", "profile offline_access"];
+
+    for scope in [online, offline] {
+        let code = fixture.code(&client_id, &[("scope", scope)]).await;
+        end("ana").await;
+        assert_refused(fixture.redeem(&client_id, &code, &[]).await, ErrorCode::InvalidGrant, scope);
+    }
+    let refreshed = fixture.refresh(&client_id, &refresh_token, &[]).await;
+    assert_refused(refreshed, ErrorCode::InvalidGrant, "refresh");
+
+    // Ends of others do not count.
+    let code = fixture.code(&client_id, &[]).await;
+    for other in ["anabel", "an", "group:ana"] {
+        end(other).await;
+    }
+    fixture.redeem(&client_id, &code, &[]).await.unwrap();
+}

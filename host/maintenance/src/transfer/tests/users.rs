@@ -38,6 +38,8 @@ async fn another_issuer_is_refused_unless_it_is_said_who_its_users_are() {
 
     assert!(copied.ended_sessions);
     assert_eq!(issuer_of(&second).await, OTHER);
+    let known: Vec<i64> = second.database.column("SELECT count(*) FROM users").await;
+    assert_eq!(known, [0], "sign-ins and ends were those of the other issuer's tokens");
     let sessions: Vec<i64> = second
         .database
         .column(
@@ -61,7 +63,7 @@ async fn with_new_ids_everything_belongs_to_those_and_secrets_open_for_them_alon
     let copied = run(&job).await.expect("it can be copied");
 
     assert_eq!(copied.counts.secrets, 2);
-    let users = all_users(&mut second.snapshot().await).await.expect("they can be read");
+    let users = all_users(&mut second.snapshot().await, |_| true).await.expect("they can be read");
     assert_eq!(users.into_iter().collect::<Vec<_>>(), ["auth0|2", "ben"]);
     assert_eq!(issuer_of(&second).await, OTHER);
     let check = check_secrets(&second.database, &keys(&[2])).await.expect("a key");
@@ -102,7 +104,7 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
     let options = EveryoneOptions { only: true, readable: false };
     vault.set_for_everyone(&Actor::server(), slot, &"everyones".into(), options).await.expect("it is set");
     let mut job = first.job(&second);
-    job.users = Some(ids(r#"{"ana": "one", "ben": "two"}"#));
+    job.users = Some(ids(r#"{"ana": "one", "ben": "two", "cleo": "three"}"#));
 
     run(&job).await.expect("it can be copied");
 
@@ -121,7 +123,7 @@ async fn a_secret_that_does_not_open_does_not_open_for_a_new_id_either() {
     let [first, second] = [Service::filled().await, Service::elsewhere().await];
     first.database.execute("UPDATE secrets SET sealed = x'00' WHERE user_id = 'ben'").await;
     let mut job = first.job(&second);
-    job.users = Some(ids(r#"{"ana": "one", "ben": "two"}"#));
+    job.users = Some(ids(r#"{"ana": "one", "ben": "two", "cleo": "three"}"#));
 
     let copied = run(&job).await.expect("it can be copied");
 

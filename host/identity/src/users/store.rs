@@ -1,0 +1,186 @@
+//! All SQL about users. Times are milliseconds since 1970.
+
+use std::collections::HashMap;
+
+use kitbag_database::audit::{self, Act, Actor, Entry};
+use kitbag_database::{Database, Executor, FromRow, Scope, Transaction, sql};
+
+use super::ended::{EndedUser, EndedUsers};
+use super::{EndUserError, EndedAccess};
+use crate::browser_sessions::{Grant, end_sessions_of, grants_of};
+use crate::caller::Caller;
+use crate::local::revoke_grants_of;
+use crate::program_keys::revoke_keys_of;
+
+/// The table of users.
+#[derive(Clone, Debug)]
+pub(super) struct Store(Database);
+
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct UserRow {
+    pub(super) user_id: String,
+    pub(super) first_seen_at: Option<i64>,
+    pub(super) signed_in_at: Option<i64>,
+    /// JSON array of group names.
+    pub(super) groups: String,
+    pub(super) ended_at: Option<i64>,
+    pub(super) ended_by: Option<String>,
+}
+
+#[derive(FromRow)]
+struct EndedRow {
+    user_id: String,
+    ended_at: i64,
+    is_back: bool,
+}
+
+/// A token or a session that was accepted.
+#[derive(Clone, Debug)]
+pub(super) struct SignIn {
+    user_id: Box<str>,
+    /// JSON array of group names.
+    groups: String,
+    /// Time at which it was accepted.
+    at: i64,
+    /// Time at which it was issued: a lower bound.
+    issued_at: i64,
+}
+
+/// Result of ending a user's access.
+pub(super) struct Ended {
+    pub(super) access: EndedAccess,
+    /// The provider's grants of sessions that were ended, as pairs of session id and grant.
+    pub(super) grants: Vec<(String, Grant)>,
+}
+
+/// Returns whether a user's access was ended at or after `since`.
+pub(crate) async fn is_ended_since(
+    executor: impl Into<Executor<'_>>,
+    user: &str,
+    since: i64,
+) -> kitbag_database::Result<bool> {
+    sql("SELECT EXISTS (SELECT 1 FROM users WHERE user_id = $1 AND ended_at >= $2)")
+        .bind(user)
+        .bind(since)
+        .fetch_value(executor)
+        .await
+}
+
+/// Returns whether a user's access was ended, and the user has not signed in since.
+pub(crate) async fn is_ended(transaction: &mut Transaction, user: &str) -> kitbag_database::Result<bool> {
+    sql("SELECT EXISTS (SELECT 1 FROM users WHERE user_id = $1 AND ended_at IS NOT NULL
+             AND (signed_in_at IS NULL OR signed_in_at <= ended_at))")
+    .bind(user)
+    .fetch_value(transaction)
+    .await
+}
+
+impl SignIn {
+    pub(super) fn of(caller: &Caller, now: i64) -> Self {
+        Self {
+            user_id: caller.user_id.as_str().into(),
+            groups: serde_json::to_string(&caller.groups).expect("texts always serialise"),
+            // The clock of the process that ended the user's access may be ahead of this one's.
+            at: now.max(caller.issued_at),
+            issued_at: caller.issued_at,
+        }
+    }
+}
+
+impl Store {
+    pub(super) fn new(database: Database) -> Self {
+        Self(database)
+    }
+
+    pub(super) async fn list(&self, after: &str, limit: u32) -> kitbag_database::Result<Vec<UserRow>> {
+        sql("SELECT user_id, first_seen_at, signed_in_at, groups, ended_at, ended_by FROM users
+             WHERE user_id > $1 ORDER BY user_id LIMIT $2")
+        .bind(after)
+        .bind(limit)
+        .fetch_all(self.0.readers())
+        .await
+    }
+
+    pub(super) async fn get(&self, id: &str) -> kitbag_database::Result<Option<UserRow>> {
+        sql("SELECT user_id, first_seen_at, signed_in_at, groups, ended_at, ended_by FROM users
+             WHERE user_id = $1")
+        .bind(id)
+        .fetch_optional(self.0.readers())
+        .await
+    }
+
+    /// All users whose access was ended.
+    pub(super) async fn ended(&self) -> kitbag_database::Result<EndedUsers> {
+        let mut snapshot = self.0.snapshot().await?;
+        let number = sql("SELECT user_ends FROM registry").fetch_value(&mut snapshot).await?;
+        let rows: Vec<EndedRow> =
+            sql("SELECT user_id, ended_at, COALESCE(signed_in_at > ended_at, FALSE) AS is_back FROM users
+             WHERE ended_at IS NOT NULL")
+            .fetch_all(&mut snapshot)
+            .await?;
+        snapshot.commit().await?;
+        let users = rows
+            .into_iter()
+            .map(|row| (row.user_id.into_boxed_str(), EndedUser { at: row.ended_at, is_back: row.is_back }));
+        Ok(EndedUsers::new(number, users.collect::<HashMap<_, _>>()))
+    }
+
+    /// Records sign-ins, except with tokens that were issued before their user's access was ended.
+    pub(super) async fn record(
+        &self,
+        sign_ins: impl IntoIterator<Item = &SignIn>,
+    ) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        for SignIn { user_id, groups, at, issued_at } in sign_ins {
+            sql("INSERT INTO users (user_id, first_seen_at, signed_in_at, groups) VALUES ($1, $2, $2, $3)
+                 ON CONFLICT (user_id) DO UPDATE SET signed_in_at = excluded.signed_in_at,
+                     groups = excluded.groups,
+                     first_seen_at = COALESCE(users.first_seen_at, excluded.first_seen_at)
+                 WHERE (users.ended_at IS NULL OR users.ended_at < $4)
+                     AND (users.signed_in_at IS NULL OR users.signed_in_at <= excluded.signed_in_at)")
+            .bind(&**user_id)
+            .bind(*at)
+            .bind(groups)
+            .bind(*issued_at)
+            .execute(&mut transaction)
+            .await?;
+        }
+        transaction.commit().await
+    }
+
+    /// Ends a user's access at `now`.
+    pub(super) async fn end(&self, user: &str, by: &Actor, now: i64) -> Result<Ended, EndUserError> {
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        if by.user() != user && is_ended(&mut transaction, by.user()).await? {
+            return Err(EndUserError::ActorEnded);
+        }
+        let was_ended = is_ended(&mut transaction, user).await?;
+        let grants = grants_of(&mut transaction, user).await?;
+        let access = EndedAccess {
+            keys: revoke_keys_of(&mut transaction, user).await?,
+            sessions: end_sessions_of(&mut transaction, user).await?,
+            // Local sign-in is only for a database that no other process uses: another one has no such table.
+            clients: if self.0.is_exclusive() { revoke_grants_of(&mut transaction, user).await? } else { 0 },
+        };
+        // Tokens that were issued since the last end, and are not used yet, are in no table.
+        let is_repeated = was_ended && access == EndedAccess::default();
+        // Never earlier than the last sign-in, which another process may have recorded by its own clock.
+        sql("INSERT INTO users (user_id, groups, ended_at, ended_by) VALUES ($1, '[]', $2, $3)
+             ON CONFLICT (user_id) DO UPDATE SET
+                 ended_by = CASE WHEN $4 THEN users.ended_by ELSE excluded.ended_by END,
+                 ended_at = CASE WHEN users.signed_in_at > excluded.ended_at THEN users.signed_in_at
+                     ELSE excluded.ended_at END")
+        .bind(user)
+        .bind(now)
+        .bind(by.user())
+        .bind(is_repeated)
+        .execute(&mut transaction)
+        .await?;
+        sql("UPDATE registry SET user_ends = user_ends + 1").execute(&mut transaction).await?;
+        if !is_repeated {
+            audit::append(&mut transaction, &Entry::new(Act::UserEnded, by).affects(user)).await?;
+        }
+        transaction.commit().await?;
+        Ok(Ended { access, grants })
+    }
+}
