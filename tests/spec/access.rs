@@ -40,6 +40,11 @@ rest uploads             yes     yes     no      401  | yes     yes     no      
 rest review              hidden  hidden  no      401  | hidden  hidden  no      401
 rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      401
 rest discard-upload      hidden  hidden  no      401  | hidden  hidden  no      401
+rest users               yes     yes     no      401  | yes     yes     no      401
+rest user                yes     yes     no      401  | yes     yes     no      401
+rest end-user            hidden  hidden  no      401  | hidden  hidden  no      401
+rest export-user         yes     yes     no      401  | yes     yes     no      401
+rest export              yes     yes     yes     401  | yes     yes     yes     401
 rest rotate              yes     yes     no      401  | yes     yes     no      401
 graphql search           yes     hidden  hidden  401  | yes     hidden  hidden  401
 graphql document         yes     hidden  hidden  401  | yes     hidden  hidden  401
@@ -107,6 +112,12 @@ impl Requester<'_> {
             "review" => (get, "/uploads/none", no_body),
             "deploy-upload" => (Method::POST, "/uploads/none/deploy", NOTHING_REVIEWED.to_owned()),
             "discard-upload" => (Method::DELETE, "/uploads/none", no_body),
+            "users" => (get, "/users", no_body),
+            "user" => (get, "/users/ana", no_body),
+            "end-user" => (Method::POST, "/users/nobody/end", no_body),
+            // For operators, but only once her access is ended: 409.
+            "export-user" => (get, "/users/ana/export", no_body),
+            "export" => (get, "/export", no_body),
             "rotate" => (Method::POST, "/vault/rotate", no_body),
             other => panic!("no operation {other}"),
         };
@@ -114,6 +125,7 @@ impl Requester<'_> {
         match answer.status {
             StatusCode::OK if operation == "list" && answer.json() == json!([]) => "hidden",
             StatusCode::OK | StatusCode::NO_CONTENT => "yes",
+            StatusCode::CONFLICT if operation == "export-user" => "yes",
             StatusCode::UNAUTHORIZED => "401",
             StatusCode::FORBIDDEN => "no",
             StatusCode::NOT_FOUND => "hidden",

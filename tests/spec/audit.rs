@@ -2,7 +2,7 @@
 
 mod anchors;
 mod reading;
-mod routes;
+pub(crate) mod routes;
 mod tampering;
 
 use serde_json::Value;

@@ -14,6 +14,7 @@ mod joining;
 mod link;
 mod members;
 mod once;
+mod users;
 
 use link::Link;
 use members::{Cluster, Files, Member, OPERATOR, bucket_server};

@@ -65,7 +65,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let pages = folder.join("man").display().to_string();
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
-        | ["documents" | "collection" | "toolkit" | "key" | "publisher", "list"]
+        | ["documents" | "collection" | "toolkit" | "key" | "publisher" | "user", "list"]
         | ["documents", "bin"]
         | ["vault", "rotate"]
         | ["toolkit", "failures" | "outdated"]
@@ -92,7 +92,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         | ["key", "new" | "revoke"]
         | ["config", "get"]
         | ["secret", "list"]
-        | ["publisher", "remove"] => &["evil"],
+        | ["publisher", "remove"]
+        | ["user", "show" | "export"] => &["evil"],
         ["toolkit" | "collection", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "sign"] => &[&component, "--key", &key],
         ["toolkit", "push"] => &[&component, "oci://127.0.0.1:1/evil", "--key", &key],
@@ -101,7 +102,8 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         ["toolkit", "uploads", "deploy"] | ["documents", "purge"] => &["d-1", "--yes"],
         ["toolkit", "sign-in"] => &["evil", "--no-browser"],
         ["toolkit", "agree" | "take-over" | "remove" | "reset-publisher"]
-        | ["collection", "purge" | "take-over"] => &["evil", "--yes"],
+        | ["collection", "purge" | "take-over"]
+        | ["user", "end"] => &["evil", "--yes"],
         ["tool", "call"] => &["evil", "evil"],
         ["config", "set"] => &["evil", "key", "value"],
         ["config", "unset"] => &["evil", "key"],
@@ -123,6 +125,7 @@ fn further_runs(path: &[String]) -> Vec<Vec<String>> {
     let runs: &[&[&str]] = match path.as_slice() {
         ["audit"] => &[&["--verify"]],
         ["collection", "list"] => &[&["--all"]],
+        ["user", "end"] => &[&["evil", "--documents-to", "evil", "--yes"], &["evil", "--erase", "--yes"]],
         ["documents", "list"] => &[&["--collection", "evil"]],
         ["documents", "show"] => &[&["d-1", "--version", "3"]],
         ["search"] => &[&["what is new", "--in", "evil"]],

@@ -130,4 +130,5 @@ mod ui_versions;
 mod upgrade;
 mod uploads;
 mod upstream_connections;
+mod users;
 mod visibility;

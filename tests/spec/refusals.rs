@@ -99,6 +99,9 @@ async fn refusals() -> Vec<(&'static str, String)> {
     for (what, words) in of_collections(&ana, &una).await {
         refused(what, words);
     }
+    for (what, words) in of_users(&kitbag, &ana).await {
+        refused(what, words);
+    }
     let key =
         eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
@@ -140,6 +143,21 @@ async fn of_collections(ana: &User, una: &User) -> [(&'static str, String); 3] {
         ("a collection that is not for you", hidden.text().to_owned()),
         ("a change of a collection that you may only read", changed.text().to_owned()),
         ("the end of a collection's last curator", last.text().to_owned()),
+    ]
+}
+
+/// Provokes refusals about the end of users and their exports.
+async fn of_users(kitbag: &Kitbag, ana: &User) -> [(&'static str, String); 3] {
+    let end = json!({});
+    let own = ana.post("/users/ana/end", &end).await.assert_status(409);
+    let key = ana.post("/keys", &json!({ "name": "ends" })).await.assert_status(201).json();
+    let program = kitbag.with_token(key["key"].as_str().expect("a key"));
+    let by_key = program.post("/users/una/end", &end).await.assert_status(403);
+    let export = ana.get("/users/una/export").await.assert_status(409);
+    [
+        ("the end of yourself", own.text().to_owned()),
+        ("the end of a user by a key", by_key.text().to_owned()),
+        ("an export of somebody who is here", export.text().to_owned()),
     ]
 }
 

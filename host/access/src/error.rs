@@ -3,6 +3,7 @@
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_database::DatabaseError;
+use kitbag_identity::EndUserError;
 use kitbag_knowledge::KnowledgeError;
 use kitbag_knowledge::collections::CollectionError;
 use kitbag_toolkits::ToolkitError;
@@ -65,6 +66,41 @@ pub enum AccessError {
         "A key of a program neither adds publishers nor resets the one of a toolkit: an operator who has signed in does."
     )]
     ProgramsCannotTrust,
+    /// A program's key cannot end a user.
+    #[error(
+        "A key of a program ends nobody, and exports nothing of others: an operator who has signed in does."
+    )]
+    ProgramsCannotEnd,
+    /// Operators cannot end themselves.
+    #[error("You cannot end yourself: ask another operator to.")]
+    OwnEnd,
+    /// An operator exports only what users have whose access was ended.
+    #[error(
+        "{0} can export what they have themselves. You can once their access is ended: `kitbag user end {0} --access-only`."
+    )]
+    ExportOfOther(String),
+    /// The user reads another export.
+    #[error("An export is being read already. Wait until it has ended.")]
+    TooManyExports,
+    /// No user with this id was seen, or has anything.
+    #[error("There is no user {0} who was seen or has anything here; `kitbag user list` lists all.")]
+    UnknownUser(String),
+    /// The user's access was not ended.
+    #[error(transparent)]
+    UserEnd(#[from] EndUserError),
+    /// A collection has no room for the documents of a user.
+    #[error(
+        "{collection} has no room for all documents of {user} ({why}), and those that are left stay as they are. What else {user} \
+         had is ended. Do it again, with another collection or without."
+    )]
+    NoRoomForDocuments {
+        /// The user.
+        user: String,
+        /// The collection.
+        collection: String,
+        /// Reason, as a clause.
+        why: String,
+    },
     /// The toolkit has no tool of this name.
     #[error("{toolkit} has no tool {tool:?}; it has {}.", .tools.join(", "))]
     NoSuchTool {
@@ -129,6 +165,9 @@ pub enum AccessError {
     /// Records cannot be read; the text is for the log.
     #[error("storage failed: {0}")]
     Records(#[source] DatabaseError),
+    /// What users have cannot be read; the text is for the log.
+    #[error("storage failed: {0}")]
+    Users(#[source] DatabaseError),
     /// Cached data of a toolkit cannot be read or removed; the text is for the log.
     #[error("storage failed: {0}")]
     Cache(#[source] DatabaseError),

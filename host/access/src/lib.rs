@@ -23,6 +23,10 @@
 //! | [`UserCollections::create`] | everyone, or operators (setting `collections`) |
 //! | [`UserCollections::share`], and all acts beside | curators of the collection |
 //! | [`AllCollections::list`], [`AllCollections::take_over`] | operators: that a collection exists, its size and its members, not its documents |
+//! | [`AllUsers::list`], [`AllUsers::get`] | operators: that things of a user exist, without values, texts and titles |
+//! | [`AllUsers::end`], [`AllUsers::end_access`] | operators, not themselves, and not by a key of a program |
+//! | [`AllUsers::export`] | operators, of users whose access was ended, and not by a key of a program |
+//! | [`User::export`] | the user |
 //! | [`Operator::reviews`], [`Operator::versions`] | operators; who may deploy an upload depends on the owner |
 //! | [`ToolkitAudiences::of`] | operators |
 //! | [`ToolkitAudiences::share`], [`ToolkitAudiences::unshare`] | operators, for own toolkits and those that are shared |
@@ -118,6 +122,7 @@ mod stores;
 mod tests;
 mod toolkits;
 mod user;
+mod users;
 pub mod values;
 mod versions;
 
@@ -126,6 +131,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use kitbag_base::rate::RateLimit;
+use kitbag_base::shares::Shares;
 use kitbag_database::peers::Freshness;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -157,12 +163,16 @@ pub use stored::StoredData;
 pub use stores::Stores;
 pub use toolkits::VisibleToolkit;
 pub use user::{Unreachable, UnreachableReason, User};
+pub use users::{AllUsers, Export, MAX_USERS};
 pub use versions::{Comparison, DeployedVersions};
 
 /// Limits of a user's acts on their own account, each of which writes an audit entry: per minute on average,
 /// and as a burst. No person reaches them.
 const OWN_ACTS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(20).expect("not zero");
 const MAX_OWN_ACTS_AT_ONCE: NonZeroU32 = NonZeroU32::new(600).expect("not zero");
+/// Maximum number of exports that are read at a time: of all users, and of one.
+const MAX_EXPORTS: usize = 16;
+const MAX_EXPORTS_PER_USER: usize = 1;
 
 /// Access control in front of the stores. Clones share its state.
 #[derive(Clone)]
@@ -175,6 +185,7 @@ struct Inner {
     freshness: Freshness,
     preparation: Preparation,
     own_acts: RateLimit,
+    exports: Shares,
     /// Stops the tasks that follow other processes.
     stopped: DropGuard,
 }
@@ -187,9 +198,18 @@ impl Access {
         let last_health = LastHealth::default();
         let preparation = Preparation::default();
         let own_acts = RateLimit::with_burst(OWN_ACTS_PER_MINUTE, MAX_OWN_ACTS_AT_ONCE);
+        let exports = Shares::new(MAX_EXPORTS, MAX_EXPORTS_PER_USER);
         let stopped = CancellationToken::new().drop_guard();
-        let access =
-            Self(Arc::new(Inner { stores, roles, last_health, freshness, preparation, own_acts, stopped }));
+        let access = Self(Arc::new(Inner {
+            stores,
+            roles,
+            last_health,
+            freshness,
+            preparation,
+            own_acts,
+            exports,
+            stopped,
+        }));
         access.follow_changes();
         access
     }

@@ -3,6 +3,7 @@ mod collections;
 mod consents;
 mod hints;
 mod peers;
+mod users;
 
 use std::fmt::Write as _;
 use std::io;

@@ -88,6 +88,11 @@ pub mod user_cache {
     pub use kitbag_vault::user_cache::CacheUsage;
 }
 
+/// What operators see of users, and the end of one.
+pub mod users {
+    pub use crate::users::values::*;
+}
+
 /// Errors of users' settings.
 pub mod user_config {
     pub use kitbag_toolkits::user_config::UserConfigError;

@@ -28,6 +28,8 @@ enum Cause {
         "PostgreSQL {version} with the encoding {encoding} does not work: it takes 16 or newer with UTF8"
     )]
     Unfit { version: i32, encoding: String },
+    #[error("an operator has ended this user; nothing is stored for them")]
+    UserEnded,
 }
 
 impl From<sqlx::Error> for DatabaseError {
@@ -67,6 +69,16 @@ impl DatabaseError {
     /// Creates the error for a database migrated by a later release that is incompatible with `this` one.
     pub(super) fn too_old(newest: String, this: Release) -> Self {
         Self(Cause::TooOld { newest, this })
+    }
+
+    /// Creates the error for a write for a user who was ended.
+    pub(super) fn user_ended() -> Self {
+        Self(Cause::UserEnded)
+    }
+
+    /// Returns whether the write was for a user who was ended.
+    pub fn is_user_ended(&self) -> bool {
+        matches!(self.0, Cause::UserEnded)
     }
 
     /// Returns whether a foreign key constraint was violated.

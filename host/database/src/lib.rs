@@ -16,6 +16,7 @@
 //!   jobs (docs/decisions/0034); `peers/profile` decides which processes can run at the same time
 //!   (docs/decisions/0038); `peers/hints` notifies other processes of changes, to shorten their polling delay
 //!   (docs/decisions/0040)
+//! - `ended`: users for whom nothing is stored any more
 //! - `holder`: whose documents they are, as rows name it
 //! - `tables`, `rows`: how each table is treated when a whole service is copied; the rows of any table
 //! - `postgres`: connections to a PostgreSQL database; `releases` refuses to change the schema while a
@@ -23,6 +24,7 @@
 
 pub mod audit;
 mod builder;
+mod ended;
 mod error;
 mod holder;
 pub mod peers;
@@ -48,6 +50,7 @@ use sqlx::{Postgres, Sqlite};
 pub use sqlx_macros::FromRow;
 
 pub use builder::StatementBuilder;
+pub use ended::refuse_ended;
 pub use error::DatabaseError;
 pub use holder::Holder;
 pub use pool::PoolReading;
@@ -58,7 +61,7 @@ pub use scope::Scope;
 pub use sqlite::{CopyError, FrozenState};
 use statement::Target;
 pub use statement::{Executor, list, sql};
-pub use tables::{EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table, USERS};
+pub use tables::{ERASED_USER, EVERYONE, KEYS, SECRETS, SESSION_GRANTS, SESSIONS, TABLES, Table, USERS};
 pub use value::Value;
 
 /// Result of a database operation.

@@ -96,6 +96,9 @@ pub const TABLES: &[Table] = &[
 /// Reserved, empty user id of values for all users, such as secrets for everyone.
 pub const EVERYONE: &str = "";
 
+/// Reserved user id in place of one that was erased: no token may name it.
+pub const ERASED_USER: &str = "(erased)";
+
 /// Table of users' secrets. Each row is encrypted for its user.
 pub const SECRETS: &str = "secrets";
 /// Table of users who have signed in, or whose access was ended.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kitbag_database::ERASED_USER;
 use serde::{Deserialize, Deserializer};
 
 use super::caller::{Caller, TokenProfile};
@@ -129,6 +130,9 @@ impl Rules {
         check_times(&claims, now)?;
         if claims.sub.is_empty() || claims.sub.len() > MAX_SUBJECT_BYTES {
             return Err(invalid("an empty or overlong sub"));
+        }
+        if claims.sub == ERASED_USER {
+            return Err(invalid("a reserved sub"));
         }
         // PostgreSQL text cannot contain NUL, so the id would change in the database.
         if claims.sub.contains('\0') {

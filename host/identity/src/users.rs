@@ -184,6 +184,12 @@ impl Users {
         .await?
     }
 
+    /// Removes what is recorded of a user whose access was ended, except that it was: sign-ins and groups; and replaces the
+    /// name of the user who ended that of others. Returns the number of changed rows.
+    pub async fn anonymise(&self, user: &str) -> kitbag_database::Result<u64> {
+        self.0.store.anonymise(user).await
+    }
+
     /// Admits an authenticated caller to a request, and records the sign-in in the background.
     ///
     /// Refuses a credential that was issued before the user's access was ended. The first later one of such a user

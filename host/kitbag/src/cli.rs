@@ -40,6 +40,7 @@ mod terminal;
 mod token;
 mod tool;
 mod toolkit;
+mod user;
 mod vault;
 mod whom;
 
@@ -113,6 +114,9 @@ enum Verb {
     Audit(audit::Audit),
     /// Show calls, failures and durations of all toolkits, users and sizes. For operators.
     Overview(overview::OverviewCommand),
+    /// List users, show what each has, and end one who leaves, for operators; export what you have.
+    #[command(subcommand)]
+    User(user::User),
     /// Look after the vault that holds the users' secrets.
     #[command(subcommand)]
     Vault(vault::Vault),
@@ -174,6 +178,7 @@ pub async fn run(command: Command) -> ExitCode {
         Verb::Model(command) => command.run().await,
         Verb::Audit(command) => command.run().await,
         Verb::Overview(command) => command.run().await,
+        Verb::User(command) => command.run().await,
         Verb::Vault(command) => command.run().await,
         Verb::Backup(command) => command.run().await,
         Verb::Restore(command) => command.run().await,

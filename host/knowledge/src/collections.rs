@@ -101,6 +101,15 @@ pub struct Description {
     pub description: String,
 }
 
+/// Collections of which a user was a member until they left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftCollections {
+    /// Ids of all of them.
+    pub ids: Vec<String>,
+    /// Ids of those of which the user was the last curator.
+    pub passed: Vec<String>,
+}
+
 /// Reason why an act on a collection failed.
 #[derive(Debug, Error)]
 pub enum CollectionError {
@@ -226,6 +235,36 @@ impl Collections {
     /// Makes an operator a curator.
     pub async fn take_over(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
         self.changed(self.0.store.take_over(id, by).await).await
+    }
+
+    /// Ends the memberships that a user has by name, deleted collections included. `by` becomes the curator of those that
+    /// nobody would keep any more.
+    pub async fn leave(&self, user: &str, by: &Actor) -> Result<LeftCollections, CollectionError> {
+        let collections = self.clone();
+        let user = user.to_owned();
+        let by = by.clone();
+        to_its_end(async move {
+            let left = collections.0.store.leave(&user, &by).await?;
+            if !left.ids.is_empty() {
+                collections.publish().await?;
+            }
+            Ok(left)
+        })
+        .await?
+    }
+
+    /// Replaces the name of a user who made, deleted or shared collections. Returns the number of places.
+    pub async fn anonymise(&self, user: &str) -> Result<u64, CollectionError> {
+        let collections = self.clone();
+        let user = user.to_owned();
+        to_its_end(async move {
+            let changed = collections.0.store.anonymise(&user).await?;
+            if changed > 0 {
+                collections.publish().await?;
+            }
+            Ok(changed)
+        })
+        .await?
     }
 
     /// Puts a collection into the bin, with all its documents.

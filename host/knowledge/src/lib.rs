@@ -60,7 +60,7 @@ use std::io;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -166,6 +166,19 @@ impl Options {
     }
 }
 
+/// What was done of an act on many documents until its time was over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partly<T> {
+    /// What was done.
+    pub done: T,
+    /// Whether nothing is left to do.
+    pub is_all: bool,
+}
+
+fn is_past(time: Option<Instant>) -> bool {
+    time.is_some_and(|time| Instant::now() >= time)
+}
+
 /// Snapshot of the state of some holders' documents: differs once any document becomes searchable, changes or is
 /// deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,9 +191,10 @@ impl Parts {
         to: &Holder,
         chosen: &Chosen,
         by: &str,
-    ) -> Result<Moved, KnowledgeError> {
+        until: Option<Instant>,
+    ) -> Result<Partly<Moved>, KnowledgeError> {
         if from == to {
-            return Ok(Moved::default());
+            return Ok(Partly { done: Moved::default(), is_all: true });
         }
         let model = self.embedder.as_ref().map(Embedder::model);
         let mut moved = Moved::default();
@@ -192,21 +206,51 @@ impl Parts {
             let room = MAX_CONFLICTS.saturating_sub(moved.conflicts.len());
             moved.conflicts.extend(batch.conflicts.into_iter().take(room));
             match batch.last {
+                Some(_) if is_past(until) => return Ok(Partly { done: moved, is_all: false }),
                 Some(last) => after = last,
-                None => return Ok(moved),
+                None => return Ok(Partly { done: moved, is_all: true }),
             }
         }
     }
 
-    async fn purge(&self, holder: &Holder, chosen: &Chosen) -> Result<u64, KnowledgeError> {
-        let mut count = 0;
+    async fn purge(
+        &self,
+        holder: &Holder,
+        chosen: &Chosen,
+        until: Option<Instant>,
+    ) -> Result<Partly<u64>, KnowledgeError> {
+        let mut done = 0;
         loop {
             let purged = self.store.purge_batch(holder, chosen).await?;
             self.capture.artifacts().end(&purged.let_go).await;
-            if purged.count == 0 {
-                return Ok(count);
+            done += purged.count;
+            if purged.count == 0 || is_past(until) {
+                return Ok(Partly { done, is_all: purged.count == 0 });
             }
-            count += purged.count;
+        }
+    }
+
+    async fn anonymise(&self, user: &str, until: Instant) -> Result<Partly<u64>, KnowledgeError> {
+        let mut done = 0;
+        let mut after = 0;
+        loop {
+            let batch = self.store.anonymise_documents(user, after).await?;
+            done += batch.count;
+            let Some(last) = batch.last else { break };
+            if is_past(Some(until)) {
+                return Ok(Partly { done, is_all: false });
+            }
+            after = last;
+        }
+        after = 0;
+        loop {
+            let batch = self.store.anonymise_versions(user, after).await?;
+            done += batch.count;
+            let Some(last) = batch.last else { return Ok(Partly { done, is_all: true }) };
+            if is_past(Some(until)) {
+                return Ok(Partly { done, is_all: false });
+            }
+            after = last;
         }
     }
 
@@ -495,14 +539,45 @@ impl Knowledge {
         let from = from.clone();
         let to = to.clone();
         let by = by.to_owned();
-        to_its_end(async move { parts.relocate(&from, &to, &chosen, &by).await }).await?
+        to_its_end(async move { Ok(parts.relocate(&from, &to, &chosen, &by, None).await?.done) }).await?
+    }
+
+    /// Moves all documents of a holder to another one, for the user `by`: as many as are moved until `until`. The same
+    /// again goes on.
+    pub async fn relocate_until(
+        &self,
+        until: Instant,
+        from: &Holder,
+        to: &Holder,
+        by: &str,
+    ) -> Result<Partly<Moved>, KnowledgeError> {
+        let parts = self.0.clone();
+        let from = from.clone();
+        let to = to.clone();
+        let by = by.to_owned();
+        to_its_end(async move { parts.relocate(&from, &to, &Chosen::All, &by, Some(until)).await }).await?
+    }
+
+    /// Deletes all documents of a holder for good: as many as are deleted until `until`. The same again goes on.
+    pub async fn purge_until(&self, until: Instant, holder: &Holder) -> Result<Partly<u64>, KnowledgeError> {
+        let parts = self.0.clone();
+        let holder = holder.clone();
+        to_its_end(async move { parts.purge(&holder, &Chosen::All, Some(until)).await }).await?
+    }
+
+    /// Replaces the name of a user who added, changed or deleted documents, of all holders: as many as are changed until
+    /// `until`. The same again goes on. Returns the number of changed documents and earlier texts.
+    pub async fn anonymise_until(&self, until: Instant, user: &str) -> Result<Partly<u64>, KnowledgeError> {
+        let parts = self.0.clone();
+        let user = user.to_owned();
+        to_its_end(async move { parts.anonymise(&user, until).await }).await?
     }
 
     /// Deletes chosen documents of a holder for good; those of a bin, if it is one. Returns their number.
     pub async fn purge(&self, holder: &Holder, chosen: Chosen) -> Result<u64, KnowledgeError> {
         let parts = self.0.clone();
         let holder = holder.clone();
-        to_its_end(async move { parts.purge(&holder, &chosen).await }).await?
+        to_its_end(async move { Ok(parts.purge(&holder, &chosen, None).await?.done) }).await?
     }
 
     /// Deletes for good what has been in a bin for longer than `age`, and earlier texts that are too old. Returns the

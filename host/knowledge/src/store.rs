@@ -4,6 +4,7 @@
 //! next jobs and of the models in use covers all holders.
 
 mod artifacts;
+mod attribution;
 mod captures;
 mod chunks;
 mod documents;

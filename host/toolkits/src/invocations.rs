@@ -194,6 +194,12 @@ impl Invocations {
         self.store.used(usage::first_hour(Timestamp::now())).await
     }
 
+    /// Removes all records of a user's calls that have ended. Returns their number.
+    pub async fn erase(&self, user: &str) -> kitbag_database::Result<u64> {
+        self.flush().await;
+        self.store.remove_all_of(user).await
+    }
+
     /// Returns a permit to read; `None` if there are too many readers. Dropping it releases it.
     pub fn reader_permit(&self, user: &str) -> Option<Share> {
         self.readers.take(user, 1).ok()

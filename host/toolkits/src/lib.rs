@@ -66,6 +66,7 @@ mod hidden;
 mod hidden_tools;
 mod icons;
 mod inspect;
+mod leaving;
 mod live;
 mod narrowed;
 mod offers;
@@ -112,6 +113,7 @@ pub use hidden::Hidden;
 pub use hidden_tools::HiddenTools;
 pub use icons::Picture;
 pub use inspect::{Inspected, inspect};
+pub use leaving::Leaving;
 pub use limited_calls::{LimitUsage, LimitedCalls, OverLimit};
 pub use live::{FormerOwner, Live};
 pub use offers::{Offer, OfferKind, record_names};
@@ -123,12 +125,12 @@ pub use reviews::{Review, Reviewed, Reviews, UploadRecord};
 pub use schemas::Schemas;
 use signatures::Signatures;
 pub use store::{
-    AskedCall, AskedCalls, Claim, CodeTools, Expected, FirstAct, LiveVersion, OwnershipRecord, Publishers,
-    Rollback, TakenOver, ToolkitRecord, Version, VersionRecord, Versions,
+    AskedCall, AskedCalls, Claim, CodeTools, Expected, FirstAct, Forgotten, LiveVersion, OwnershipRecord,
+    Publishers, Rollback, TakenOver, ToolkitRecord, Version, VersionRecord, Versions,
 };
 use store::{
-    AudienceStore, ConsentStore, DeployStore, HiddenStore, LiveStore, OwnershipStore, UpdateStore,
-    UploadStore,
+    AudienceStore, ConsentStore, DeployStore, HiddenStore, LeavingStore, LiveStore, OwnershipStore,
+    UpdateStore, UploadStore,
 };
 use updates::Followed;
 pub use updates::{NewerState, NewerVersion, Tracked, Updates};
@@ -162,6 +164,8 @@ pub struct Toolkits {
     pub code_tools: CodeTools,
     /// Calls that continue with an answer of their user.
     pub asked_calls: AskedCalls,
+    /// What users who have left had.
+    pub leaving: Leaving,
 }
 
 /// Parts of the server that toolkits use.
@@ -258,6 +262,11 @@ impl Toolkits {
             },
             hidden: HiddenTools { store: HiddenStore::new(database.clone()), registry: registry.clone() },
             code_tools: CodeTools::new(database.clone()),
+            leaving: Leaving {
+                store: LeavingStore::new(database.clone()),
+                ownership: OwnershipStore::new(database.clone()),
+                registry: registry.clone(),
+            },
             asked_calls: AskedCalls::new(database),
             registry,
         })

@@ -25,7 +25,7 @@ pub struct Live {
     narrowed: Narrowed,
     /// The operator who deployed the first version, or took the toolkit over last.
     pub owner: String,
-    /// The former owner, if the toolkit was taken over.
+    /// The former owner, if the toolkit was taken over, or passed on when they left.
     pub taken_over: Option<FormerOwner>,
     /// SHA-256 of the picture, hexadecimal, if there is one.
     pub picture: Option<String>,

@@ -122,7 +122,7 @@ impl Account {
     }
 
     /// Returns whether both have the same connection time and tokens.
-    fn is(&self, other: &Self) -> bool {
+    pub fn is(&self, other: &Self) -> bool {
         let tokens = |account: &Self| match &account.state {
             AccountState::Connected(tokens) => Some((
                 tokens.access_token.expose_secret().to_owned(),
@@ -282,6 +282,7 @@ impl Vault {
         let removal = async move {
             let id = SecretId { user: &user, toolkit: &toolkit, name: ACCOUNT };
             let audit = Entry::new(Act::AccountEnded, &by).toolkit(toolkit.as_str());
+            let audit = if by.user() == user { audit } else { audit.affects(&user) };
             let row = vault.store.take(id, &audit).await?;
             vault.cache.forget(&user).await;
             if row.is_some() {

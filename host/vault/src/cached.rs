@@ -40,6 +40,25 @@ pub async fn forget_most(database: &Database, toolkit: &str) -> kitbag_database:
     }
 }
 
+/// Deletes what all toolkits have cached for a user, in batches. Returns the number of values.
+pub(super) async fn forget_user(database: &Database, user: &str) -> kitbag_database::Result<u64> {
+    let mut all = 0;
+    loop {
+        let mut transaction = database.begin(Scope::AllCached).await?;
+        let removed = sql("DELETE FROM cached_values WHERE (user_id, toolkit_id, digest) IN (
+                 SELECT user_id, toolkit_id, digest FROM cached_values WHERE user_id = $1 LIMIT $2)")
+        .bind(user)
+        .bind(BATCH_ROWS)
+        .execute(&mut transaction)
+        .await?;
+        transaction.commit().await?;
+        all += removed;
+        if removed < u64::from(BATCH_ROWS) {
+            return Ok(all);
+        }
+    }
+}
+
 /// Deletes all cached values encrypted with another master key than `current`: unlike secrets, they can be
 /// obtained again.
 pub(super) async fn forget_other_keys(database: &Database, current: &str) -> kitbag_database::Result<()> {

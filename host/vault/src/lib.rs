@@ -149,6 +149,17 @@ impl SecretStatus {
     }
 }
 
+/// A value that a user has stored for a toolkit, without the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredName {
+    /// Id of the toolkit.
+    pub toolkit: String,
+    /// Name of the secret; `None` for the account.
+    pub name: Option<String>,
+    /// Time at which it was set or renewed: RFC 3339, UTC.
+    pub updated_at: String,
+}
+
 /// Identifies a user's secret for a toolkit of a given owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretSlot {
@@ -381,6 +392,8 @@ impl Vault {
             let id = SecretId { user: &user, toolkit: &toolkit, name: &name };
             let act = if id.user == EVERYONE { Act::SecretUnsetForEveryone } else { Act::SecretUnset };
             let audit = Entry::new(act, &by).toolkit(id.toolkit).name(id.name);
+            let is_own = by.user() == id.user || id.user == EVERYONE;
+            let audit = if is_own { audit } else { audit.affects(id.user) };
             let deleted = vault.store.delete(id, &audit).await?;
             vault.cache.forget(&user).await;
             if deleted {
@@ -439,6 +452,23 @@ impl Vault {
             for_everyone: None,
         }));
         Ok(list)
+    }
+
+    /// Returns the names of everything that a user has stored, by toolkit: secrets, and accounts.
+    pub async fn stored_names(&self, user: &str) -> Result<Vec<StoredName>, VaultError> {
+        let all = self.store.all_names(user).await?.into_iter().map(|(toolkit, name, at)| StoredName {
+            toolkit,
+            name: Some(name).filter(|name| name != ACCOUNT),
+            updated_at: Timestamp::from_millisecond(at).unwrap_or_default().to_string(),
+        });
+        Ok(all.collect())
+    }
+
+    /// Deletes what toolkits have cached for a user, and claims on renewals of the user's accounts. Returns the number of
+    /// cached values.
+    pub async fn forget_cached(&self, user: &str) -> Result<u64, VaultError> {
+        self.store.end_refreshes_of(user).await?;
+        Ok(cached::forget_user(self.store.database(), user).await?)
     }
 
     /// Returns the names of the secrets that a user has set for a toolkit.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Entry};
-use kitbag_database::{Database, EVERYONE, Executor, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, EVERYONE, Executor, FromRow, Scope, Transaction, refuse_ended, sql};
 use secrecy::SecretString;
 
 use super::account::{ACCOUNT, Once};
@@ -140,6 +140,14 @@ impl Store {
             .await
     }
 
+    /// Returns toolkit, name and time in milliseconds since 1970 of everything that a user has set, accounts included.
+    pub(super) async fn all_names(&self, user: &str) -> kitbag_database::Result<Vec<(String, String, i64)>> {
+        sql("SELECT toolkit_id, name, updated_at FROM secrets WHERE user_id = $1 ORDER BY toolkit_id, name")
+            .bind(user)
+            .fetch_all(self.0.readers())
+            .await
+    }
+
     /// Returns the metadata of the values for everyone of a toolkit.
     pub(super) async fn for_everyone(&self, toolkit: &str) -> kitbag_database::Result<Vec<Everyones>> {
         sql("SELECT name, updated_at, overrides FROM secrets WHERE user_id = $1 AND toolkit_id = $2")
@@ -176,6 +184,7 @@ impl Store {
         // The renewal of a token deletes no cached values.
         let scope = if audit.is_some() { Scope::Secrets } else { Scope::Vault };
         let mut transaction = self.0.begin(scope).await?;
+        refuse_ended(&mut transaction, &slot.user).await?;
         let is_act = check(&rows_of(&mut transaction, &slot.user).await?)?;
         if let Some(once) = once
             && !spend(&mut transaction, once).await?
@@ -281,6 +290,7 @@ impl Store {
         ended: Option<&str>,
     ) -> kitbag_database::Result<bool> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
+        refuse_ended(&mut transaction, user).await?;
         let taken = sql("INSERT INTO account_refreshes (user_id, toolkit_id, holder)
              SELECT $1, id, $2 FROM toolkits WHERE id = $3
              ON CONFLICT (user_id, toolkit_id) DO UPDATE SET holder = excluded.holder
@@ -309,6 +319,13 @@ impl Store {
             .bind(holder)
             .execute(&mut transaction)
             .await?;
+        transaction.commit().await
+    }
+
+    /// Releases all claims on renewals of a user's accounts.
+    pub(super) async fn end_refreshes_of(&self, user: &str) -> kitbag_database::Result<()> {
+        let mut transaction = self.0.begin(Scope::Vault).await?;
+        sql("DELETE FROM account_refreshes WHERE user_id = $1").bind(user).execute(&mut transaction).await?;
         transaction.commit().await
     }
 

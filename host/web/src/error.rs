@@ -17,7 +17,7 @@ use kitbag_access::values::vault::VaultError;
 use kitbag_access::{AccessError, CallError};
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
-use kitbag_identity::{AuthError, KeyError, ProviderError};
+use kitbag_identity::{AuthError, EndUserError, KeyError, ProviderError};
 use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
 use tracing::error;
@@ -189,8 +189,13 @@ impl From<AccessError> for WebError {
             AccessError::NotOperator(_)
             | AccessError::ProgramsCannotAgree
             | AccessError::ProgramsCannotAllow
-            | AccessError::ProgramsCannotTrust => StatusCode::FORBIDDEN,
+            | AccessError::ProgramsCannotTrust
+            | AccessError::ProgramsCannotEnd => StatusCode::FORBIDDEN,
+            AccessError::TooManyExports => {
+                return Self::retryable(StatusCode::TOO_MANY_REQUESTS, error.to_string());
+            }
             AccessError::UndeclaredSecret { .. }
+            | AccessError::UnknownUser(_)
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
             AccessError::TooManyRequests(refusal) => return refusal.into(),
@@ -209,10 +214,29 @@ impl From<AccessError> for WebError {
             | AccessError::ReadableSecret { .. }
             | AccessError::ReachChanged(_)
             | AccessError::ConsentWaits(_)
-            | AccessError::HiddenAsAWhole(_) => StatusCode::CONFLICT,
-            AccessError::Records(cause) | AccessError::Processes(cause) | AccessError::Cache(cause) => {
+            | AccessError::HiddenAsAWhole(_)
+            | AccessError::OwnEnd
+            | AccessError::ExportOfOther(_)
+            | AccessError::NoRoomForDocuments { .. } => StatusCode::CONFLICT,
+            AccessError::UserEnd(error) => return error.into(),
+            AccessError::Records(cause)
+            | AccessError::Processes(cause)
+            | AccessError::Users(cause)
+            | AccessError::Cache(cause) => {
                 return Self::storage(&cause);
             }
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<EndUserError> for WebError {
+    fn from(error: EndUserError) -> Self {
+        let status = match &error {
+            EndUserError::InvalidId => StatusCode::UNPROCESSABLE_ENTITY,
+            EndUserError::ActorEnded => StatusCode::FORBIDDEN,
+            EndUserError::Interrupted(_) => StatusCode::SERVICE_UNAVAILABLE,
+            EndUserError::Storage(cause) => return Self::storage(cause),
         };
         Self::new(status, error.to_string())
     }

@@ -36,6 +36,7 @@
 //!   validated, `schema` its cost; the schema is in docs/schema.graphql
 //! - `documents`: upload of files, and their download by those who may read them
 //! - `collections`: collections and their members
+//! - `users`: users for operators, the end of one, and exports
 //! - `sessions`: browser sessions and their cookie, for pages alone
 //! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
 //!   cross-site requests
@@ -95,6 +96,7 @@ mod toolkits;
 mod tools;
 mod ui;
 mod uploads;
+mod users;
 mod well_known;
 
 use std::sync::Arc;
@@ -241,6 +243,11 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/collections/{id}/restore", post(collections::restore))
         .route("/collections/{id}/take-over", post(collections::take_over))
         .route("/collections/{id}/members", post(collections::share).merge(delete(collections::unshare)))
+        .route("/users", get(users::list))
+        .route("/users/{id}", get(users::show))
+        .route("/users/{id}/end", post(users::end))
+        .route("/users/{id}/export", get(users::export))
+        .route("/export", get(users::export_own))
         .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))
         .route("/graphql", post(graphql::answer))

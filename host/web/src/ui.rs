@@ -37,6 +37,7 @@ mod text;
 mod toolkit;
 mod try_tool;
 mod usage;
+mod users;
 mod versions;
 
 use std::sync::Arc;
@@ -89,6 +90,11 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/operate", get(operate::show))
         .route("/ui/operate/overview", get(overview::show))
         .route("/ui/operate/audit", get(audit::show))
+        .route("/ui/operate/users", get(users::list))
+        .route("/ui/operate/users/{id}", get(users::show))
+        .route("/ui/operate/users/{id}/end", post(users::end))
+        .route("/ui/operate/users/{id}/export", get(users::export))
+        .route("/ui/account/export", get(users::export_own))
         .route("/ui/operate/uploads", post(operate::receive))
         .route("/ui/operate/uploads/{digest}", get(operate::review::show))
         .route("/ui/operate/uploads/{digest}/deploy", post(operate::review::deploy))

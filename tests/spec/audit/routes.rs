@@ -240,6 +240,8 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
 
     collections(&kitbag, &mut steps).await;
 
+    end_users(&kitbag, &mut steps).await;
+
     // Accounts, and consents.
     connect_and_end_accounts(&kitbag, &mut steps).await;
     vouch_and_agree(&kitbag, &mut steps).await;
@@ -259,6 +261,36 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let log = ana.get("/audit?since=1h").await.text().to_owned();
     assert!(!log.contains(CANARY), "{log}");
     assert!(log.lines().count() > 40, "{log}");
+}
+
+/// Tests the end of a user and exports, on both routes.
+async fn end_users(kitbag: &Kitbag, steps: &mut Steps) {
+    let ana = kitbag.as_user("ana");
+    let leave = async |name: &str| {
+        kitbag.as_user(name).ingest(json!([{ "title": CANARY, "text": CANARY }])).await;
+    };
+    leave("dan").await;
+    let export = async { kitbag.as_user("dan").get("/export").await };
+    let exported = steps.step("GET /export", &["user.exported"], export).await;
+    assert_eq!((&exported[0]["user"], exported[0].get("affectedUser")), (&json!("dan"), None));
+    let access = async { ana.post("/users/dan/end", &json!({ "accessOnly": true })).await };
+    let ended = steps.step("POST /users/id/end", &["user.ended"], access).await;
+    assert_eq!((&ended[0]["user"], &ended[0]["affectedUser"]), (&json!("ana"), &json!("dan")));
+    let export = async { ana.get("/users/dan/export").await };
+    let exported = steps.step("GET /users/id/export", &["user.exported"], export).await;
+    assert_eq!((&exported[0]["user"], &exported[0]["affectedUser"]), (&json!("ana"), &json!("dan")));
+    let rest = async { ana.post("/users/dan/end", &json!({})).await };
+    let cleared = steps.step("POST /users/id/end", &["user.cleared"], rest).await;
+    assert_eq!(cleared[0]["name"], "1 documents deleted");
+
+    leave("dora").await;
+    let operator = Visitor::sign_in(kitbag, "ana").await;
+    let end = async { operator.post("/ui/operate/users/dora/end", &[("confirm", "dora")]).await };
+    steps.step("POST /ui/operate/users/id/end", &["user.ended", "user.cleared"], end).await;
+    let export = async { operator.get("/ui/operate/users/dora/export").await };
+    steps.step("GET /ui/operate/users/id/export", &["user.exported"], export).await;
+    let export = async { operator.get("/ui/account/export").await };
+    steps.step("GET /ui/account/export", &["user.exported"], export).await;
 }
 
 /// Tests each act on a collection, on both routes.

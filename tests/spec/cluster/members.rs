@@ -251,6 +251,11 @@ pub(super) fn free_address() -> SocketAddr {
 }
 
 impl Member {
+    /// Creates a client of this process with a token, or a key.
+    pub(super) fn with_token(&self, token: &str) -> User {
+        User::new(self.http.clone(), token)
+    }
+
     /// Returns status and body of `/readyz`.
     pub(super) async fn readiness(&self) -> (u16, Value) {
         let answer = self.http.get("/readyz").await;

@@ -99,6 +99,9 @@ fn good(head: &Parts, server: &str) -> Response {
             "c0": { "id": EVIL },
             "d0": { "state": "FAILED", "reason": EVIL, "collection": EVIL },
         } }),
+        ("GET", "/users") => json!({ "users": [user()], "next": EVIL }),
+        ("POST", path) if path.starts_with("/users/") => user_end(),
+        (_, path) if path.starts_with("/users/") => user(),
         ("GET", "/collections" | "/all-collections") => json!({ "collections": [collection()] }),
         (_, path) if path.starts_with("/collections") => collection(),
         ("GET", "/toolkits") => listed(),
@@ -203,6 +206,40 @@ fn collection() -> Value {
         "id": EVIL, "name": EVIL, "description": EVIL, "role": "curator", "deletedAt": EVIL, "deletedBy": EVIL,
         "size": { "documents": 1, "bytes": 1 },
         "members": [{ "user": EVIL, "role": "curator" }, { "group": EVIL, "role": "reader" }],
+    })
+}
+
+/// A user with everything that a user can have.
+fn user() -> Value {
+    let size = json!({ "documents": 1, "bytes": 1 });
+    let stored = json!([{ "toolkit": EVIL, "name": EVIL, "updatedAt": EVIL }]);
+    let tools = json!([{ "toolkit": EVIL, "tool": EVIL }, { "toolkit": EVIL }]);
+    json!({
+        "id": EVIL, "firstSeenAt": EVIL, "signedInAt": EVIL, "groups": [EVIL], "endedAt": EVIL, "endedBy": EVIL,
+        "isEnded": false, "isNamedOperator": true,
+        "counts": {
+            "documents": size, "bin": size, "secrets": 1, "accounts": 1, "keys": 1, "sessions": 1, "toolkits": 1,
+            "collections": 1,
+        },
+        "secrets": stored, "accounts": stored,
+        "keys": [{ "id": EVIL, "name": EVIL, "toolkits": [EVIL], "createdAt": EVIL, "expiresAt": EVIL }],
+        "sessions": [{ "id": EVIL, "agent": EVIL, "signedInAt": EVIL, "usedAt": EVIL }],
+        "clients": [{ "id": EVIL, "name": EVIL, "expiresAt": EVIL }],
+        "consents": [{ "toolkit": EVIL, "version": EVIL, "agreedAt": EVIL }],
+        "hiddenTools": tools, "codeTools": tools, "sharedToolkits": tools,
+        "settings": [{ "toolkit": EVIL, "key": EVIL }], "cached": [{ "toolkit": EVIL, "values": 1, "bytes": 1 }],
+        "toolkits": [EVIL], "uploads": 1, "records": 1,
+        "collections": [{ "id": EVIL, "role": "curator", "isLastCurator": true, "isDeleted": true }],
+    })
+}
+
+/// The end of a user.
+fn user_end() -> Value {
+    json!({
+        "isFinished": true, "isNamedOperator": true, "keys": 1, "sessions": 1, "clients": 1, "accounts": 1,
+        "notRevoked": [EVIL], "secrets": 1, "cached": 1, "settings": 1, "hiddenTools": 1, "codeTools": 1, "consents": 1,
+        "askedCalls": 1, "grants": 1, "toolkits": [EVIL], "collections": [EVIL], "passedCollections": [EVIL],
+        "documents": 1, "moved": 1, "conflicts": [{ "id": EVIL, "existing": EVIL }, { "id": EVIL }], "records": 1,
     })
 }
 

@@ -42,6 +42,8 @@ acts! {
     ToolkitReleased = "toolkit.released";
     /// A toolkit has another owner: by a take-over, or by a version that made its operator the owner.
     ToolkitTakenOver = "toolkit.taken_over";
+    /// A toolkit has passed from an owner who has left to the operator who ended them.
+    ToolkitPassed = "toolkit.passed";
     /// A toolkit was shared, or the limits of its calls were changed.
     ToolkitShared = "toolkit.shared";
     /// A toolkit is no longer shared with somebody.
@@ -78,6 +80,10 @@ acts! {
     KeyRevoked = "key.revoked";
     /// An operator has ended the access of a user: keys, sessions and grants of clients.
     UserEnded = "user.ended";
+    /// What a user had whose access was ended was removed, moved or passed on.
+    UserCleared = "user.cleared";
+    /// A user has exported what they have here, or an operator what a user has whose access was ended.
+    UserExported = "user.exported";
     /// The secrets were rewrapped with another master key.
     MasterKeyRotated = "master_key.rotated";
     /// A collection was made.

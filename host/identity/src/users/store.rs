@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, Executor, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, ERASED_USER, Executor, FromRow, Scope, Transaction, sql};
 
 use super::ended::{EndedUser, EndedUsers};
 use super::{EndUserError, EndedAccess};
@@ -123,6 +123,24 @@ impl Store {
             .into_iter()
             .map(|row| (row.user_id.into_boxed_str(), EndedUser { at: row.ended_at, is_back: row.is_back }));
         Ok(EndedUsers::new(number, users.collect::<HashMap<_, _>>()))
+    }
+
+    /// Removes sign-ins and groups of a user whose access was ended, and their name from the ends of others.
+    pub(super) async fn anonymise(&self, user: &str) -> kitbag_database::Result<u64> {
+        let mut transaction = self.0.begin(Scope::Sessions).await?;
+        // Not of a user who has signed in again: they would be ended once more.
+        let forgotten = sql("UPDATE users SET first_seen_at = NULL, signed_in_at = NULL, groups = '[]'
+             WHERE user_id = $1 AND signed_in_at <= ended_at")
+        .bind(user)
+        .execute(&mut transaction)
+        .await?;
+        let replaced = sql("UPDATE users SET ended_by = $2 WHERE ended_by = $1")
+            .bind(user)
+            .bind(ERASED_USER)
+            .execute(&mut transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(forgotten + replaced)
     }
 
     /// Records sign-ins, except with tokens that were issued before their user's access was ended.

@@ -2,7 +2,7 @@
 
 mod bin;
 mod delete;
-mod download;
+pub(super) mod download;
 mod history;
 mod list;
 mod relocate;

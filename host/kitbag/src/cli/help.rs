@@ -8,7 +8,7 @@ Usage: kitbag <COMMAND> [OPTIONS]      kitbag <COMMAND> --help shows examples
 
 Begin       serve, demo      run a server, by default for this machine; examples
             login, logout    sign in at a server, in a browser; sign out
-            connect          set up Claude, Cursor, VS Code, Codex, Gemini CLI
+            connect, token   set up Claude, Cursor, Codex, ...; token of scripts
 Documents   ingest, search   bring in files and web pages; find passages
             documents        list, show, download, delete, restore, move
             collection       documents of a team: new, share, delete, ...
@@ -18,7 +18,7 @@ Operate     model, publisher models that search uses; whose signatures count
             backup, restore  of a data directory, also beside a running server
             doctor, database check a data directory; copy a whole service
             overview, audit  calls and failures of all toolkits; who did what
-            token, key, vault token of scripts, keys of programs, key of vault
+            user, key, vault who is here or leaves; keys of programs; the vault
             sign-in-code     the code that the page of a local server asks for
 Shell       completions, man for bash, zsh, fish, powershell, elvish; manual
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Holder, Scope, Transaction, sql};
+use kitbag_database::{Database, ERASED_USER, FromRow, Holder, Scope, Transaction, refuse_ended, sql};
 use kitbag_identity::Subject;
 
 use super::{
-    Collection, CollectionError, Description, Directory, MAX_CREATED, MAX_GRANTS, Membership, PURGING, Role,
+    Collection, CollectionError, Description, Directory, LeftCollections, MAX_CREATED, MAX_GRANTS,
+    Membership, PURGING, Role,
 };
 use crate::document::Deletion;
 
@@ -176,14 +177,7 @@ impl CollectionStore {
         by: &Actor,
     ) -> Result<(), CollectionError> {
         let mut transaction = self.begin(id).await?;
-        let (user, group) = subject.columns();
-        let removed = sql("DELETE FROM collection_grants
-             WHERE collection = $1 AND user_id = $2 AND group_name = $3")
-        .bind(id)
-        .bind(user)
-        .bind(group)
-        .execute(&mut transaction)
-        .await?;
+        let removed = remove_member(&mut transaction, id, subject).await?;
         let with = subject.to_string();
         if removed == 0 {
             return Err(CollectionError::NotShared { id: id.to_owned(), with });
@@ -200,6 +194,57 @@ impl CollectionStore {
         let curator = Membership { subject: Subject::User(by.user().to_owned()), role: Role::Curator };
         put_member(&mut transaction, id, &curator, by).await?;
         commit(transaction, &Entry::new(Act::CollectionTakenOver, by).name(id)).await
+    }
+
+    /// Ends the memberships of a user, a transaction for each. `by` becomes the curator of what nobody else keeps.
+    pub(super) async fn leave(&self, user: &str, by: &Actor) -> Result<LeftCollections, CollectionError> {
+        let ids: Vec<String> =
+            sql("SELECT collection FROM collection_grants WHERE user_id = $1 ORDER BY collection")
+                .bind(user)
+                .fetch_values(self.0.readers())
+                .await?;
+        let subject = Subject::User(user.to_owned());
+        let mut left = LeftCollections::default();
+        for id in ids {
+            let mut transaction = self.0.begin(Scope::Collections).await?;
+            refuse_ended(&mut transaction, by.user()).await?;
+            if remove_member(&mut transaction, &id, &subject).await? == 0 {
+                continue;
+            }
+            let words = format!("{id} {subject}");
+            let unshared = Entry::new(Act::CollectionUnshared, by).name(&words);
+            audit::append(&mut transaction, &unshared).await?;
+            if count(&mut transaction, &id).await?.1 == 0 {
+                let curator =
+                    Membership { subject: Subject::User(by.user().to_owned()), role: Role::Curator };
+                put_member(&mut transaction, &id, &curator, by).await?;
+                let taken_over = Entry::new(Act::CollectionTakenOver, by).name(&id);
+                audit::append(&mut transaction, &taken_over).await?;
+                left.passed.push(id.clone());
+            }
+            count_change(&mut transaction).await?;
+            transaction.commit().await?;
+            left.ids.push(id);
+        }
+        Ok(left)
+    }
+
+    /// Replaces the name of a user who made, deleted or shared collections. Returns the number of changed rows.
+    pub(super) async fn anonymise(&self, user: &str) -> Result<u64, CollectionError> {
+        let mut transaction = self.0.begin(Scope::Collections).await?;
+        let mut changed = 0;
+        for statement in [
+            "UPDATE collections SET created_by = $2 WHERE created_by = $1",
+            "UPDATE collections SET deleted_by = $2 WHERE deleted_by = $1",
+            "UPDATE collection_grants SET shared_by = $2 WHERE shared_by = $1",
+        ] {
+            changed += sql(statement).bind(user).bind(ERASED_USER).execute(&mut transaction).await?;
+        }
+        if changed > 0 {
+            count_change(&mut transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(changed)
     }
 
     pub(super) async fn delete(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
@@ -290,6 +335,7 @@ async fn put_member(
     Membership { subject, role }: &Membership,
     by: &Actor,
 ) -> kitbag_database::Result<bool> {
+    refuse_ended(transaction, by.user()).await?;
     let (user, group) = subject.columns();
     let written =
         sql("INSERT INTO collection_grants (collection, user_id, group_name, role, shared_by, shared_at)
@@ -306,6 +352,21 @@ async fn put_member(
         .execute(transaction)
         .await?;
     Ok(written > 0)
+}
+
+/// Removes a member. Returns the number of removed rows.
+async fn remove_member(
+    transaction: &mut Transaction,
+    id: &str,
+    subject: &Subject,
+) -> kitbag_database::Result<u64> {
+    let (user, group) = subject.columns();
+    sql("DELETE FROM collection_grants WHERE collection = $1 AND user_id = $2 AND group_name = $3")
+        .bind(id)
+        .bind(user)
+        .bind(group)
+        .execute(transaction)
+        .await
 }
 
 /// Number of members, and of curators.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, list, sql};
+use kitbag_database::{FromRow, Scope, StatementBuilder, Transaction, list, refuse_ended, sql};
 use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 
@@ -72,6 +72,7 @@ impl Store {
         let now = now();
         let mut transaction = self.0.begin(Scope::Holders(&[&origin.holder])).await?;
         expect_there(&mut transaction, &origin.holder).await?;
+        refuse_ended(&mut transaction, &origin.user_id).await?;
         let before = usage(&mut transaction, &origin.holder).await?;
         let feeds = batch.documents.iter().filter_map(|document| document.feed.as_ref());
         let feeds = Self::put_feeds(&mut transaction, origin, feeds).await?;

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use kitbag_database::{Executor, FromRow, Holder, Scope, StatementBuilder, Transaction, list, sql};
+use kitbag_database::{
+    Executor, FromRow, Holder, Scope, StatementBuilder, Transaction, list, refuse_ended, sql,
+};
 use kitbag_files::objects::change_references;
 use kitbag_files::stored_files::FileKind;
 
@@ -149,11 +151,15 @@ impl Store {
     }
 }
 
-/// Fails if the holder is a collection that does not exist, or that was deleted: its documents would outlast it.
+/// Fails if the holder is a collection that does not exist, or that was deleted, or a user who was ended: its documents
+/// would outlast it.
 pub(super) async fn expect_there(
     transaction: &mut Transaction,
     holder: &Holder,
 ) -> Result<(), KnowledgeError> {
+    if let Some(user) = holder.user_id() {
+        refuse_ended(transaction, user).await?;
+    }
     let Some(id) = holder.collection_id() else { return Ok(()) };
     let is_there: bool =
         sql("SELECT EXISTS (SELECT 1 FROM collections WHERE id = $1 AND deleted_at IS NULL)")

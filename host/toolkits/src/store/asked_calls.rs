@@ -1,7 +1,7 @@
 //! Calls that continue with an answer of their user. Each does so once, on whichever process.
 
 use jiff::Timestamp;
-use kitbag_database::{Database, Scope, sql};
+use kitbag_database::{Database, Scope, refuse_ended, sql};
 
 /// Maximum number of a user's calls with states that may not have expired. No person answers as many.
 const MAX_ASKED_CALLS_PER_USER: i64 = 1000;
@@ -34,6 +34,7 @@ impl AskedCalls {
     pub async fn claim(&self, user: &str, call: &str, seconds: i64) -> kitbag_database::Result<AskedCall> {
         let now = Timestamp::now().as_second();
         let mut transaction = self.0.begin(Scope::Answers).await?;
+        refuse_ended(&mut transaction, user).await?;
         sql("DELETE FROM asked_calls WHERE expires < $1").bind(now).execute(&mut transaction).await?;
         let claimed = sql("INSERT INTO asked_calls (call_id, user_id, expires)
              SELECT $1, $2, $3 WHERE (SELECT count(*) FROM asked_calls WHERE user_id = $2) < $4

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, refuse_ended, sql};
 use kitbag_identity::Subject;
 
 use super::ownership::CurrentOwnership;
@@ -156,6 +156,7 @@ impl AudienceStore {
         by: &Actor,
     ) -> Result<(Transaction, CurrentOwnership), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
         let ownership = CurrentOwnership::of(&mut transaction, id).await?;
         let ownership = ownership.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?;
         ownership.admit_management(by.user())?;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, Scope, Transaction, sql};
+use kitbag_database::{Database, Scope, Transaction, refuse_ended, sql};
 
 use crate::error::ToolkitError;
 
@@ -28,6 +28,7 @@ impl CodeTools {
     /// Allows a user's code to call a tool of an existing toolkit.
     pub async fn allow(&self, by: &Actor, toolkit: &str, tool: &str) -> Result<(), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
         let added = sql("INSERT INTO code_tools (user_id, toolkit_id, tool, allowed_at)
              SELECT $1, id, $3, $4 FROM toolkits WHERE id = $2 ON CONFLICT DO NOTHING")
         .bind(by.user())

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use kitbag_base::sha256::Sha256;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, refuse_ended, sql};
 
 /// The act by which a user first agrees to a toolkit's reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,7 @@ impl ConsentStore {
     pub(crate) async fn agree_first(&self, consent: NewConsent<'_>) -> kitbag_database::Result<bool> {
         let is_gift = i64::from(consent.act == FirstAct::Gift);
         let mut transaction = self.0.begin(Scope::Vault).await?;
+        refuse_ended(&mut transaction, consent.user).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
         sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
              SELECT $1, t.id, t.owner, $4, t.live_version, $5, CAST($7 AS BIGINT) FROM toolkits t
@@ -122,6 +123,7 @@ impl ConsentStore {
     /// Replaces a user's consent.
     pub(crate) async fn agree(&self, consent: NewConsent<'_>, by: &Actor) -> kitbag_database::Result<()> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
+        refuse_ended(&mut transaction, consent.user).await?;
         let digest = keep_reach(&mut transaction, consent.reach).await?;
         sql("INSERT INTO consents (user_id, toolkit_id, owner, digest, version, agreed_at, given)
              VALUES ($1, $2, $3, $4, $5, $6, 1)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, Scope, Transaction, sql};
+use kitbag_database::{Database, Scope, Transaction, refuse_ended, sql};
 use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 use kitbag_identity::revoke_keys_for;
@@ -69,6 +69,7 @@ impl DeployStore {
         let version = &definition.version;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
 
         expect_live(&mut transaction, id, new.expected).await?;
         let ownership = CurrentOwnership::of_any(&mut transaction, id).await?;

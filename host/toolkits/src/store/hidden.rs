@@ -1,6 +1,6 @@
 //! All SQL about toolkits and tools that users hide.
 
-use kitbag_database::{Database, Scope, Transaction, sql};
+use kitbag_database::{Database, Scope, Transaction, refuse_ended, sql};
 
 use super::revisions;
 use crate::error::ToolkitError;
@@ -39,6 +39,7 @@ impl HiddenStore {
         tool: Option<&str>,
     ) -> Result<bool, ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_ended(&mut transaction, user).await?;
         let covered = sql("DELETE FROM hidden_tools
              WHERE user_id = $1 AND toolkit_id = $2 AND CAST($3 AS TEXT) IS NULL AND tool <> ''")
         .bind(user)

@@ -67,8 +67,8 @@ impl LiveStore {
              LEFT JOIN toolkit_icons i ON i.toolkit_id = t.id AND i.version = t.live_version
              LEFT JOIN toolkit_ownership o ON o.sequence = (
                  SELECT max(sequence) FROM toolkit_ownership
-                 WHERE toolkit_id = t.id AND event IN ('taken-over', 'removed')
-             ) AND o.event = 'taken-over' AND o.by_user = t.owner")
+                 WHERE toolkit_id = t.id AND event IN ('taken-over', 'passed', 'removed')
+             ) AND o.event IN ('taken-over', 'passed') AND o.by_user = t.owner")
         .fetch_all(&mut snapshot)
         .await?;
         let mut audiences = audiences(&mut snapshot).await?;

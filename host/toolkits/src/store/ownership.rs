@@ -2,9 +2,9 @@
 //!
 //! Invariants:
 //! - only its owner can change a private toolkit, or make a shared one private;
-//! - when the owner changes, users' secrets and settings for the toolkit are deleted, and the change is
+//! - when another operator takes a toolkit over, users' secrets and settings for it are deleted, and the change is
 //!   recorded: users gave them to the former owner's code, and the new owner's code must not get them
-//!   unnoticed;
+//!   unnoticed. A toolkit whose owner has left passes on with all of them (docs/decisions/0100);
 //! - the owner retains the id when the toolkit is removed, so removing and redeploying it does not bypass
 //!   these rules.
 
@@ -13,7 +13,7 @@ mod tests;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, refuse_ended, sql};
 use kitbag_identity::revoke_keys_for;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct TakenOver {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnershipRecord {
-    /// Name of the event: `released`, `kept`, `taken-over` or `removed`.
+    /// Name of the event: `released`, `kept`, `taken-over`, `passed` or `removed`.
     pub event: String,
     /// The owner before the event.
     pub owner_before: String,
@@ -68,6 +68,7 @@ const MAX_SHOWN_EVENTS: u32 = 50;
 const RELEASED: &str = "released";
 const KEPT: &str = "kept";
 const TAKEN_OVER: &str = "taken-over";
+const PASSED: &str = "passed";
 const REMOVED: &str = "removed";
 
 /// The current ownership of a toolkit, or the ownership at its removal.
@@ -205,6 +206,7 @@ impl CurrentOwnership {
     }
 
     async fn transfer(&self, transaction: &mut Transaction, to: &Actor) -> Result<TakenOver, ToolkitError> {
+        refuse_ended(transaction, to.user()).await?;
         sql("UPDATE toolkits SET owner = $1 WHERE id = $2")
             .bind(to.user())
             .bind(&self.id)
@@ -224,6 +226,26 @@ impl CurrentOwnership {
         let taken_over = Entry::new(Act::ToolkitTakenOver, to).toolkit(self.id.as_str()).affects(&self.owner);
         audit::append(transaction, &taken_over).await?;
         Ok(TakenOver { from: self.owner.clone(), removed_secrets, removed_settings })
+    }
+
+    /// Makes `to` the owner after the present one has left. Nothing that users have given it is lost, and what they have
+    /// agreed to counts for the new owner.
+    async fn pass(&self, transaction: &mut Transaction, to: &Actor) -> Result<(), ToolkitError> {
+        refuse_ended(transaction, to.user()).await?;
+        sql("UPDATE toolkits SET owner = $1 WHERE id = $2")
+            .bind(to.user())
+            .bind(&self.id)
+            .execute(&mut *transaction)
+            .await?;
+        sql("UPDATE consents SET owner = $1 WHERE toolkit_id = $2 AND owner = $3")
+            .bind(to.user())
+            .bind(&self.id)
+            .bind(&self.owner)
+            .execute(&mut *transaction)
+            .await?;
+        self.record(transaction, PASSED, to.user()).await?;
+        let passed = Entry::new(Act::ToolkitPassed, to).toolkit(self.id.as_str()).affects(&self.owner);
+        Ok(audit::append(transaction, &passed).await?)
     }
 
     /// Runs a statement about this toolkit. Returns the number of changed rows.
@@ -273,6 +295,27 @@ impl OwnershipStore {
             transaction.commit().await?;
         }
         Ok(())
+    }
+
+    /// Returns the ids of a user's toolkits.
+    pub(crate) async fn owned(&self, user: &str) -> kitbag_database::Result<Vec<String>> {
+        sql("SELECT id FROM toolkits WHERE owner = $1 ORDER BY id")
+            .bind(user)
+            .fetch_values(self.0.readers())
+            .await
+    }
+
+    /// Makes `by` the owner of a toolkit of a user who has left. Returns whether it was theirs until then.
+    pub(crate) async fn pass(&self, id: &str, from: &str, by: &Actor) -> Result<bool, ToolkitError> {
+        // What is cached under the former owner would not be found any more.
+        kitbag_vault::forget_most(&self.0, id).await?;
+        let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        let ownership = CurrentOwnership::of(&mut transaction, id).await?;
+        let Some(ownership) = ownership.filter(|it| it.owner == from) else { return Ok(false) };
+        ownership.pass(&mut transaction, by).await?;
+        revisions::count_change(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
     /// Makes `by` the owner of another operator's toolkit.

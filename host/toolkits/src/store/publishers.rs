@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use jiff::Timestamp;
 use kitbag_base::signatures::PublicKey;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, refuse_ended, sql};
 
 use super::ownership::CurrentOwnership;
 use crate::error::ToolkitError;
@@ -228,6 +228,7 @@ impl Publishers {
     pub async fn add(&self, name: &str, key: &PublicKey, by: &Actor) -> Result<Publisher, ToolkitError> {
         admit_name(name)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
         let fingerprint = key.fingerprint();
         let known: Vec<(String, String)> =
             sql("SELECT name, fingerprint FROM publishers ORDER BY name").fetch_all(&mut transaction).await?;

@@ -1,7 +1,7 @@
 //! All SQL that makes an earlier version live again.
 
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{FromRow, Scope, Transaction, sql};
+use kitbag_database::{FromRow, Scope, Transaction, refuse_ended, sql};
 use serde::{Deserialize, Serialize};
 
 use super::conditions::{Expected, LiveVersion, expect_live, live_version};
@@ -60,6 +60,7 @@ impl DeployStore {
         by: &Actor,
     ) -> Result<(String, Option<TakenOver>), ToolkitError> {
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
         let live = live_version(&mut transaction, id).await?;
         let live = live.ok_or_else(|| ToolkitError::Unknown(id.to_owned()))?.version;
         if let Some(compared) = &wanted.live {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, refuse_ended, sql};
 use kitbag_files::objects::{FileLease, change_references};
 use kitbag_files::stored_files::FileKind;
 use kitbag_manifest::{Problem, ToolkitDefinition, ValidDefinition};
@@ -104,6 +104,7 @@ impl UploadStore {
         let NewUpload { definition, imports, digest, size, file, by, provenance, rule } = new;
         let manifest = to_json(&**definition)?;
         let mut transaction = self.0.begin(Scope::Toolkits).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
         refuse_taken_version(&mut transaction, definition, digest, &manifest).await?;
         let mut provenance =
             publishers::admit_version(&mut transaction, &definition.id, provenance, rule).await?;

@@ -1,6 +1,6 @@
 //! All SQL about users' settings.
 
-use kitbag_database::{Database, Scope, sql};
+use kitbag_database::{Database, Scope, refuse_ended, sql};
 use serde_json::{Map, Value};
 
 use super::{OwnedToolkit, UserConfigError};
@@ -36,6 +36,7 @@ impl Store {
         check: impl FnOnce(&[String]) -> Result<(), UserConfigError>,
     ) -> Result<(), UserConfigError> {
         let mut transaction = self.0.begin(Scope::Vault).await?;
+        refuse_ended(&mut transaction, user).await?;
         let has: Vec<String> = sql("SELECT key FROM user_config WHERE user_id = $1 AND toolkit_id = $2")
             .bind(user)
             .bind(toolkit.id)

@@ -1,7 +1,7 @@
 //! All SQL about cached values, except deletion together with other data: `toolkits/store` with their toolkit
 //! and at a take-over, `vault/cached` with secrets and master keys.
 
-use kitbag_database::{Database, Executor, Scope, Transaction, sql};
+use kitbag_database::{Database, Executor, Scope, Transaction, refuse_ended, sql};
 use kitbag_manifest::cache::{MAX_TOTAL_BYTES, MAX_VALUES};
 
 use super::{CacheSlot, CacheUsage};
@@ -56,6 +56,7 @@ impl Store {
     pub(super) async fn set(&self, slot: &CacheSlot, new: NewValue) -> kitbag_database::Result<()> {
         let NewValue { digest, size, sealed, written_at, expires_at } = new;
         let mut transaction = self.begin(&slot.user, &slot.toolkit).await?;
+        refuse_ended(&mut transaction, &slot.user).await?;
         sql("INSERT INTO cached_values
                  (user_id, toolkit_id, digest, size, written_at, expires_at, master_key, wrapped_key, sealed)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

@@ -1,6 +1,6 @@
 //! Account page: signed-in browsers and keys; in local mode also programs with a grant.
 
-mod browser;
+pub(super) mod browser;
 
 use askama::Template;
 use axum::Extension;

@@ -38,8 +38,12 @@ pub(super) enum Section {
 }
 
 /// Operators' pages: path and label.
-pub(super) const OPERATE_PAGES: &[(&str, &str)] =
-    &[("/ui/operate/overview", "Overview"), ("/ui/operate", "Uploads"), ("/ui/operate/audit", "Audit log")];
+pub(super) const OPERATE_PAGES: &[(&str, &str)] = &[
+    ("/ui/operate/overview", "Overview"),
+    ("/ui/operate", "Uploads"),
+    ("/ui/operate/users", "Users"),
+    ("/ui/operate/audit", "Audit log"),
+];
 
 /// Pages about documents: path and label.
 pub(super) const DOCUMENT_PAGES: &[(&str, &str)] =

@@ -57,14 +57,18 @@ impl Download {
 
 /// Handling of an existing file with the same name.
 #[derive(Clone, Copy)]
-enum Existing {
+pub(in crate::cli) enum Existing {
     Replaced,
     Kept,
 }
 
 /// Writes to a temporary file in the same folder and renames it: an interrupted download leaves no partial
 /// file.
-async fn save(body: ResponseBody, path: &Path, existing: Existing) -> Result<(), CliError> {
+pub(in crate::cli) async fn save(
+    body: ResponseBody,
+    path: &Path,
+    existing: Existing,
+) -> Result<(), CliError> {
     let unwritable =
         |cause: &dyn std::fmt::Display| CliError::new(format!("cannot write {}: {cause}", path.display()));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -94,7 +98,7 @@ async fn copy(mut body: ResponseBody, out: &mut impl Write) -> Result<(), CliErr
 }
 
 /// File name in a `Content-Disposition` header; `None` if it could be anything but a plain name.
-fn name(disposition: &str) -> Option<&str> {
+pub(in crate::cli) fn name(disposition: &str) -> Option<&str> {
     let (_, rest) = disposition.split_once("filename=\"")?;
     let (name, _) = rest.split_once('"')?;
     let is_name = !name.is_empty()

@@ -71,8 +71,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a user's oldest records of calls of a toolkit.
-    async fn remove_oldest(&self, toolkit: &str, user: &str, count: i64) -> kitbag_database::Result<()> {
+    /// Removes a user's oldest records of calls of a toolkit. Returns their number.
+    async fn remove_oldest(&self, toolkit: &str, user: &str, count: i64) -> kitbag_database::Result<u64> {
         let mut left = count;
         while left > 0 {
             let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
@@ -91,7 +91,19 @@ impl Store {
             }
             left -= as_i64(removed);
         }
-        Ok(())
+        Ok(u64::try_from(count - left).unwrap_or_default())
+    }
+
+    /// Removes all records of a user's calls, and when the user called each toolkit last. Returns the number of records.
+    pub(in crate::invocations) async fn remove_all_of(&self, user: &str) -> kitbag_database::Result<u64> {
+        let mut removed = 0;
+        for toolkit in self.toolkits().await? {
+            removed += self.remove_oldest(&toolkit, user, i64::MAX).await?;
+        }
+        let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
+        sql("DELETE FROM toolkit_users WHERE user_id = $1").bind(user).execute(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(removed)
     }
 
     /// Removes a toolkit's records beyond `limit`, as measured by the SQL expression `weight`. `users` is the

@@ -55,7 +55,13 @@ impl Accounts {
         });
     }
 
-    async fn revoke(&self, revocation: &Revocation) -> Option<()> {
+    /// Revokes the tokens of an account. Returns whether the provider has confirmed it.
+    pub async fn revoke(&self, revocation: &Revocation) -> bool {
+        self.try_to_revoke(revocation).await.unwrap_or_default()
+    }
+
+    /// Returns `None` if there is nothing to revoke, or no way to.
+    async fn try_to_revoke(&self, revocation: &Revocation) -> Option<bool> {
         let Revocation { principal, account, client_id, client_secret } = revocation;
         let grant = account.grants.first()?;
         let AccountState::Connected(Tokens { access_token, refresh_token, .. }) = &account.state else {
@@ -76,12 +82,16 @@ impl Accounts {
         match client.post(url, &form, &self.egress, &policy).await {
             Ok(response) if response.status().is_success() => {
                 info!(toolkit.id = %toolkit, "revoked an account's tokens");
+                Some(true)
             }
             Ok(response) => {
                 warn!(toolkit.id = %toolkit, status = %response.status(), "an account's tokens were not revoked");
+                Some(false)
             }
-            Err(error) => warn!(toolkit.id = %toolkit, %error, "an account's tokens were not revoked"),
+            Err(error) => {
+                warn!(toolkit.id = %toolkit, %error, "an account's tokens were not revoked");
+                Some(false)
+            }
         }
-        Some(())
     }
 }

@@ -24,7 +24,7 @@ const SYSTEMS: [(&str, &str); 7] = [
 ];
 
 /// Returns a name such as `Firefox 140 on Linux`; the text itself if nothing in it is known.
-pub(super) fn name(agent: &str) -> String {
+pub(in crate::ui) fn name(agent: &str) -> String {
     let product = PRODUCTS.iter().find_map(|(mark, name)| {
         let (_, version) = agent.split_once(mark)?;
         let major: String = version.chars().take_while(char::is_ascii_digit).take(4).collect();
