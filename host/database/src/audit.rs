@@ -96,7 +96,7 @@ impl Audit {
 
     /// Starts to make anchors of this log.
     pub fn anchoring(&self) -> Anchoring {
-        Anchoring::new(self.store.clone())
+        Anchoring::new(self.store.clone(), self.retention)
     }
 
     /// Starts to read. Includes all acts that were committed before.

@@ -140,7 +140,12 @@ async fn an_anchor_that_is_forged_or_changed_or_cut_off_is_said_to_be_so() {
     let foreign = folder.path().join("other.jsonl");
     let found = verify(&server, &["--anchors", foreign.to_str().expect("UTF-8")]).await;
     assert_eq!(found.code, Some(5), "{found:?}");
-    assert!(found.stdout.contains("which this server does not have (any more)"), "{found:?}");
+    let (_, key) = read(fs::read_to_string(&foreign).expect("anchors").lines().next().expect("one"));
+    assert!(found.stdout.contains(&format!("signed with another key, {key}: ")), "{found:?}");
+    assert!(!found.stdout.contains("problem: chain"), "what others sign counts for nothing: {found:?}");
+    let path = foreign.to_str().expect("UTF-8");
+    let found = verify(&server, &["--anchors", path, "--anchor-key", &key]).await;
+    assert_eq!(found.code, Some(5), "{found:?}");
     assert!(found.stdout.contains("problem: chain file: the entry 1 "), "{found:?}");
 
     other.stop().await;
@@ -148,7 +153,10 @@ async fn an_anchor_that_is_forged_or_changed_or_cut_off_is_said_to_be_so() {
     fs::write(&foreign, line.replace('.', ".e")).expect("there is room");
     let found = verify(&server, &["--anchors", foreign.to_str().expect("UTF-8")]).await;
     assert!(found.code == Some(5) && found.stdout.contains("line 1 of the anchors: "), "{found:?}");
-    assert!(found.stdout.contains("The file has no anchors."), "{found:?}");
+    assert!(found.stdout.contains("problem: there are no anchors"), "{found:?}");
+    fs::write(&foreign, "").expect("there is room");
+    let found = verify(&server, &["--anchors", foreign.to_str().expect("UTF-8")]).await;
+    assert!(found.code == Some(5) && found.stdout.contains("problem: there are no anchors"), "{found:?}");
 }
 
 /// Bodies that a receiver of anchors got.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -37,6 +38,8 @@ pub struct Anchor {
     /// Time at which the log began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_at: Option<String>,
+    /// How long entries are kept, in seconds.
+    pub retention_seconds: u64,
     /// Ends of the chains with entries that no earlier anchor of the same process covers.
     pub chains: Vec<AnchoredEnd>,
     /// Faults of the ends, which are left out, and of the list of chains.
@@ -79,6 +82,7 @@ pub enum NoAnchor {
 /// Makes anchors, each with what has changed since the one before.
 pub struct Anchoring {
     store: Store,
+    retention: Duration,
     /// Newest anchored sequence number of each chain.
     anchored: BTreeMap<String, i64>,
 }
@@ -170,8 +174,8 @@ impl SignedAnchor {
 }
 
 impl Anchoring {
-    pub(super) fn new(store: Store) -> Self {
-        Self { store, anchored: BTreeMap::new() }
+    pub(super) fn new(store: Store, retention: Duration) -> Self {
+        Self { store, retention, anchored: BTreeMap::new() }
     }
 
     /// Returns the next anchor; `None` if this process has no keys. Reads the ends and their seals, and no entries
@@ -197,6 +201,7 @@ impl Anchoring {
         let mut anchor = Anchor {
             at: shown_time(Timestamp::now().as_millisecond()),
             begun_at: log.as_ref().map(|log| shown_time(log.begun_at)),
+            retention_seconds: self.retention.as_secs(),
             chains: Vec::new(),
             faults: ends::fault_of_list(&mut snapshot, log.as_ref(), Some(keys), &names)
                 .await?

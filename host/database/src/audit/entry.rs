@@ -91,6 +91,11 @@ impl<'a> Entry<'a> {
         Self { act, outcome, by, toolkit: None, version: None, digest: None, name: None, affected: None }
     }
 
+    /// Returns who did it.
+    pub fn actor(&self) -> &'a Actor {
+        self.by
+    }
+
     pub(super) fn refused(self) -> Self {
         Self { outcome: Outcome::Refused, ..self }
     }

@@ -36,9 +36,6 @@ pub struct Verification {
     pub begun_at: Option<String>,
     /// Whether seals were verified: the keys were available.
     pub seals_verified: bool,
-    /// How long entries are kept, in seconds.
-    #[serde(default)]
-    pub retention_seconds: u64,
     /// Thumbprints (RFC 7638) of the keys that sign anchors; the first one signs now.
     #[serde(default)]
     pub anchor_keys: Vec<String>,
@@ -93,7 +90,6 @@ pub async fn verify(
 ) -> crate::Result<Verification> {
     let mut snapshot = database.snapshot().await?;
     let mut result = Verification {
-        retention_seconds: retention.as_secs(),
         anchor_keys: keys.map(SealingKeys::thumbprints).unwrap_or_default(),
         seals_verified: keys.is_some(),
         ..Verification::default()

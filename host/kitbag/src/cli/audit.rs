@@ -21,6 +21,7 @@ use super::error::{CliError, Exit};
 use super::format::Format;
 use super::output::report;
 use super::terminal::{Text, note, text, try_print};
+use anchors::Kept;
 
 /// The longest pause between two attempts to reconnect.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
@@ -70,6 +71,10 @@ pub(super) struct Audit {
     /// audit-anchor); `-` reads standard input.
     #[arg(long, value_name = "FILE", requires = "verify")]
     anchors: Option<PathBuf>,
+    /// With --anchors: the key that has signed them, as --verify has printed it before; may be repeated, since `vault rotate`
+    /// changes it. By default the keys that the server says.
+    #[arg(long, value_name = "KEY", requires = "anchors")]
+    anchor_key: Vec<String>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -95,7 +100,8 @@ struct Printed {
 impl Audit {
     pub(super) async fn run(self) -> Result<(), CliError> {
         if self.verify {
-            return verification::run(self.connection, self.anchors.as_deref()).await;
+            let kept = self.anchors.as_deref().map(|path| Kept { path, keys: &self.anchor_key });
+            return verification::run(self.connection, kept).await;
         }
         let format = Format::current();
         if self.follow && format == Format::Json {

@@ -31,6 +31,7 @@ async fn an_anchor_has_the_ends_that_have_changed_since_the_one_before_was_writt
     let [.., second, third] = entries.as_slice() else { panic!("three entries: {entries:?}") };
     assert_eq!(ends(&first), [(2, second.hash.as_str())]);
     assert_eq!(first.anchor.chains[0].at, second.at);
+    assert_eq!(first.anchor.retention_seconds, DAY.as_secs());
     assert_eq!(ends(&SignedAnchor::read(&dropped.signed).expect("an anchor")), ends(&first));
     assert_eq!((unchanged.anchor.chains.len(), unchanged.anchor.faults.len()), (0, 0));
     assert_eq!(ends(&later), [(3, third.hash.as_str())]);

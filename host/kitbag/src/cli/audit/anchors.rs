@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kitbag_database::audit::{AuditRecord, ChainFault, SignedAnchor, Verification};
+use kitbag_database::audit::{Anchor, AuditRecord, ChainFault, SignedAnchor, Verification};
 use serde::Serialize;
 use url::form_urlencoded::Serializer;
 
@@ -25,6 +25,14 @@ const MAX_FAULTS: usize = 100;
 /// Entries are removed hourly, and clocks differ.
 const MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
+/// What to compare the log with.
+pub(super) struct Kept<'a> {
+    /// File with anchors; `-` for standard input.
+    pub(super) path: &'a Path,
+    /// Thumbprints of the keys that sign them; those of the server if empty.
+    pub(super) keys: &'a [String],
+}
+
 /// Result of the comparison.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,10 +42,6 @@ pub(super) struct Compared {
     /// Times of the first and of the last one.
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
-    /// Thumbprints of keys that have signed, with the number of anchors.
-    pub(super) keys: BTreeMap<String, u64>,
-    /// Those of them that the server does not have.
-    pub(super) unknown_keys: Vec<String>,
     /// Number of anchored entries that are in the log as they were.
     pub(super) confirmed: u64,
     /// Number of anchored entries that are older than the log keeps them.
@@ -49,38 +53,49 @@ pub(super) struct Compared {
 /// An anchored entry: chain and sequence number.
 type Position = (String, i64);
 
-/// Anchored entries that have to be in the log.
+/// What the log has to have.
 #[derive(Default)]
 struct Expected {
-    /// Hashes by position. Several, if anchors contradict each other.
-    hashes: BTreeMap<Position, Vec<String>>,
-    /// Time of the oldest.
-    since: Option<Timestamp>,
+    /// Entries by position.
+    entries: BTreeMap<Position, ExpectedEntry>,
+    /// The shortest time for which an anchor says that entries are kept.
+    retention: Option<Duration>,
+    /// Number of lines by the key that has signed them and is not expected.
+    foreign: BTreeMap<String, u64>,
 }
 
-/// Compares the log of a server with the anchors in a file.
+struct ExpectedEntry {
+    /// Several, if anchors contradict each other.
+    hashes: Vec<String>,
+    at: Timestamp,
+}
+
+/// Compares the log of a server with anchors. How long entries are kept is taken from the anchors.
 pub(super) async fn compare(
     client: &Client,
     verification: &Verification,
-    path: &Path,
+    kept: Kept<'_>,
 ) -> Result<Compared, CliError> {
+    let keys = if kept.keys.is_empty() { &verification.anchor_keys } else { kept.keys };
     let mut compared = Compared::default();
-    let retention = Duration::from_secs(verification.retention_seconds);
-    let oldest = SignedDuration::try_from(retention)
-        .ok()
-        .and_then(|retention| Timestamp::now().checked_sub(retention).ok())
-        .map_or(Timestamp::MIN, |oldest| oldest + MARGIN);
-    let expected = read(path, oldest, &mut compared)?;
-    compared.unknown_keys =
-        compared.keys.keys().filter(|key| !verification.anchor_keys.contains(key)).cloned().collect();
-    if let Some(since) = expected.since {
-        check(client, expected, since, &mut compared).await?;
+    let expected = read(kept.path, keys, &mut compared)?;
+    for (key, lines) in &expected.foreign {
+        compared
+            .fault(None, format!("lines of the anchors that are signed with another key, {key}: {lines}"));
+    }
+    let oldest = expected.oldest();
+    let (young, old): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        expected.entries.into_iter().partition(|(_, entry)| entry.at >= oldest);
+    compared.expired = old.len() as u64;
+    check(client, young, &mut compared).await?;
+    if compared.anchors == 0 {
+        compared.fault(None, "there are no anchors".to_owned());
     }
     Ok(compared)
 }
 
-/// Reads anchors. `oldest`: older entries may have been removed.
-fn read(path: &Path, oldest: Timestamp, compared: &mut Compared) -> Result<Expected, CliError> {
+/// Reads the anchors that are signed with these keys.
+fn read(path: &Path, keys: &[String], compared: &mut Compared) -> Result<Expected, CliError> {
     let failed = |error: &std::io::Error| CliError::new(format!("cannot read {}: {error}", path.display()));
     let mut input: Box<dyn BufRead> = match path.to_str() {
         Some("-") => Box::new(stdin().lock()),
@@ -98,10 +113,11 @@ fn read(path: &Path, oldest: Timestamp, compared: &mut Compared) -> Result<Expec
             continue;
         }
         match SignedAnchor::read(line.trim()) {
-            Ok(signed) => expected.add(signed, oldest, compared),
+            Ok(signed) if keys.contains(&signed.key) => expected.add(signed.anchor, compared),
+            Ok(signed) => *expected.foreign.entry(signed.key).or_default() += 1,
             Err(error) => compared.fault(None, format!("line {number} of the anchors: {error}")),
         }
-        if expected.hashes.len() > MAX_ENTRIES {
+        if expected.entries.len() > MAX_ENTRIES {
             return Err(CliError::new(format!("there are more than {MAX_ENTRIES} anchored entries"))
                 .hint("split the file, and compare each part"));
         }
@@ -110,40 +126,44 @@ fn read(path: &Path, oldest: Timestamp, compared: &mut Compared) -> Result<Expec
 }
 
 impl Expected {
-    fn add(&mut self, signed: SignedAnchor, oldest: Timestamp, compared: &mut Compared) {
-        let SignedAnchor { anchor, key } = signed;
+    fn add(&mut self, anchor: Anchor, compared: &mut Compared) {
         compared.anchors += 1;
         compared.from.get_or_insert_with(|| anchor.at.clone());
         compared.to = Some(anchor.at.clone());
-        *compared.keys.entry(key).or_default() += 1;
+        let retention = Duration::from_secs(anchor.retention_seconds);
+        self.retention = Some(self.retention.map_or(retention, |shortest| shortest.min(retention)));
         for ChainFault { chain, what } in anchor.faults {
             compared.fault(chain, format!("found at {}: {what}", anchor.at));
         }
         for end in anchor.chains {
-            let Ok(at) = end.at.parse::<Timestamp>() else {
+            let Ok(at) = end.at.parse() else {
                 compared.fault(Some(end.chain), format!("the anchor of {} has no time", anchor.at));
                 continue;
             };
-            if at < oldest {
-                compared.expired += 1;
-                continue;
-            }
-            self.since = Some(self.since.map_or(at, |since| since.min(at)));
-            let hashes = self.hashes.entry((end.chain, end.sequence)).or_default();
+            let entry = ExpectedEntry { hashes: Vec::new(), at };
+            let ExpectedEntry { hashes, .. } = self.entries.entry((end.chain, end.sequence)).or_insert(entry);
             if !hashes.contains(&end.hash) {
                 hashes.push(end.hash);
             }
         }
     }
+
+    /// Time before which the log may have removed entries.
+    fn oldest(&self) -> Timestamp {
+        let retention =
+            SignedDuration::try_from(self.retention.unwrap_or_default()).unwrap_or(SignedDuration::MAX);
+        let oldest = Timestamp::now().checked_sub(retention);
+        oldest.map_or(Timestamp::MIN, |oldest| oldest.saturating_add(MARGIN).unwrap_or(Timestamp::MAX))
+    }
 }
 
-/// Reads the log since a time, and looks for the expected entries.
+/// Looks for the expected entries in the log.
 async fn check(
     client: &Client,
-    mut expected: Expected,
-    since: Timestamp,
+    mut expected: BTreeMap<Position, ExpectedEntry>,
     compared: &mut Compared,
 ) -> Result<(), CliError> {
+    let Some(since) = expected.values().map(|entry| entry.at).min() else { return Ok(()) };
     let since = Serializer::new(String::new()).append_pair("since", &since.to_string()).finish();
     let mut lines = client.lines(&format!("/audit?{since}")).await?;
     while let Some(line) = lines.next().await? {
@@ -152,15 +172,15 @@ async fn check(
             continue;
         }
         let entry: AuditRecord = serde_json::from_str(&line).map_err(super::unreadable)?;
-        let Some(hashes) = expected.hashes.remove(&(entry.chain.clone(), entry.sequence)) else { continue };
-        if hashes == [entry.hash] {
+        let Some(anchored) = expected.remove(&(entry.chain.clone(), entry.sequence)) else { continue };
+        if anchored.hashes == [entry.hash] {
             compared.confirmed += 1;
         } else {
             let what = format!("the entry {} has another hash than it was anchored with", entry.sequence);
             compared.fault(Some(entry.chain), what);
         }
     }
-    for ((chain, sequence), _) in expected.hashes {
+    for (chain, sequence) in expected.into_keys() {
         compared.fault(Some(chain), format!("the entry {sequence} was anchored, and is not in the log"));
     }
     Ok(())

@@ -1,12 +1,10 @@
 //! `kitbag audit --verify`
 
-use std::path::Path;
-
 use http::Method;
 use kitbag_database::audit::{ChainEnds, ChainFault, Verification};
 use serde::Serialize;
 
-use super::anchors::{self, Compared};
+use super::anchors::{self, Compared, Kept};
 use crate::cli::client::Connection;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::report;
@@ -22,11 +20,11 @@ struct Findings {
 }
 
 /// Lets the server verify its log, and prints the ends of all chains. Compares the log with the anchors in a file.
-pub(super) async fn run(connection: Connection, anchors: Option<&Path>) -> Result<(), CliError> {
+pub(super) async fn run(connection: Connection, kept: Option<Kept<'_>>) -> Result<(), CliError> {
     let client = connection.open().await?;
     let verification: Verification = client.send(Method::GET, "/audit/verification", "", "").await?;
-    let compared = match anchors {
-        Some(path) => Some(anchors::compare(&client, &verification, path).await?),
+    let compared = match kept {
+        Some(kept) => Some(anchors::compare(&client, &verification, kept).await?),
         None => None,
     };
     let findings = Findings { verification, compared };
@@ -76,19 +74,9 @@ impl Findings {
 
 impl Compared {
     fn print(&self) {
-        let Self { anchors, from, to, keys, unknown_keys, confirmed, expired, faults: _ } = self;
-        let (Some(from), Some(to)) = (from, to) else {
-            say!("The file has no anchors.");
-            return;
-        };
-        say!("Anchors: {}, from {} to {}.", *anchors, from, to);
-        for key in unknown_keys {
-            let count = keys.get(key).copied().unwrap_or_default();
-            say!(
-                "  {} of them signed with the key {}, which this server does not have (any more).",
-                count,
-                key
-            );
+        let Self { anchors, from, to, confirmed, expired, faults: _ } = self;
+        if let (Some(from), Some(to)) = (from, to) {
+            say!("Anchors: {}, from {} to {}.", *anchors, from, to);
         }
         say!(
             "Anchored entries that are in the log as they were: {}; too old for the log: {}.",
