@@ -42,7 +42,10 @@ rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      
 rest discard-upload      hidden  hidden  no      401  | hidden  hidden  no      401
 rest users               yes     yes     no      401  | yes     yes     no      401
 rest user                yes     yes     no      401  | yes     yes     no      401
+rest access              yes     yes     no      401  | yes     yes     no      401
+rest groups              yes     yes     no      401  | yes     yes     no      401
 rest end-user            hidden  hidden  no      401  | hidden  hidden  no      401
+rest revoke-key          hidden  hidden  no      401  | hidden  hidden  no      401
 rest export-user         yes     yes     no      401  | yes     yes     no      401
 rest export              yes     yes     yes     401  | yes     yes     yes     401
 rest rotate              yes     yes     no      401  | yes     yes     no      401
@@ -114,7 +117,11 @@ impl Requester<'_> {
             "discard-upload" => (Method::DELETE, "/uploads/none", no_body),
             "users" => (get, "/users", no_body),
             "user" => (get, "/users/ana", no_body),
+            "access" => (get, "/access?host=api.example.com", no_body),
+            "groups" => (get, "/groups", no_body),
             "end-user" => (Method::POST, "/users/nobody/end", no_body),
+            // There is no such key.
+            "revoke-key" => (Method::DELETE, "/users/ana/keys/none", no_body),
             // For operators, but only once her access is ended: 409.
             "export-user" => (get, "/users/ana/export", no_body),
             "export" => (get, "/export", no_body),

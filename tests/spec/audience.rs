@@ -1,5 +1,7 @@
 //! Audiences of toolkits and tools: groups from the users' tokens, on each interface, and call limits.
 
+mod view;
+
 use http::Method;
 use serde_json::{Value, json};
 

@@ -93,7 +93,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         | ["config", "get"]
         | ["secret", "list"]
         | ["publisher", "remove"]
-        | ["user", "show" | "export"] => &["evil"],
+        | ["user", "access" | "show" | "export"] => &["evil"],
         ["toolkit" | "collection", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "sign"] => &[&component, "--key", &key],
         ["toolkit", "push"] => &[&component, "oci://127.0.0.1:1/evil", "--key", &key],
@@ -125,6 +125,7 @@ fn further_runs(path: &[String]) -> Vec<Vec<String>> {
     let runs: &[&[&str]] = match path.as_slice() {
         ["audit"] => &[&["--verify"]],
         ["collection", "list"] => &[&["--all"]],
+        ["user", "access"] => &[&["--group", "evil"], &["--toolkit", "evil"], &["--host", "evil"]],
         ["user", "end"] => &[&["evil", "--documents-to", "evil", "--yes"], &["evil", "--erase", "--yes"]],
         ["documents", "list"] => &[&["--collection", "evil"]],
         ["documents", "show"] => &[&["d-1", "--version", "3"]],

@@ -159,6 +159,8 @@ async fn the_dashboard_and_the_page_of_docs_name_metrics_that_there_are() {
             settings.metrics_listen = address.to_string().parse().expect("an address");
             let folder = format!("folder:{}", objects.path().join("objects").display());
             settings.objects = folder.parse().expect("a folder");
+            let anchors = objects.path().join("anchors").display().to_string();
+            settings.audit_anchor = anchors.parse().expect("a file");
         })
         .await;
     certified.client().get(secured.address(), "/healthz").await.expect("an answer");

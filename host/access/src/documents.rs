@@ -165,7 +165,7 @@ impl HolderDocuments {
 
     /// Deletes chosen documents of the bin for good. For curators.
     pub async fn purge(&self, chosen: Chosen) -> Result<u64, KnowledgeError> {
-        self.knowledge().purge(&self.curated()?.bin(), chosen).await
+        self.knowledge().purge(&self.curated()?.bin(), chosen, self.user.id()).await
     }
 
     /// Moves chosen documents. For curators of both.

@@ -68,7 +68,8 @@ pub enum AccessError {
     ProgramsCannotTrust,
     /// A program's key cannot end a user.
     #[error(
-        "A key of a program ends nobody, and exports nothing of others: an operator who has signed in does."
+        "A key of a program ends nobody, and neither revokes keys nor exports anything of others: an operator who has signed in \
+         does."
     )]
     ProgramsCannotEnd,
     /// Operators cannot end themselves.
@@ -82,9 +83,20 @@ pub enum AccessError {
     /// The user reads another export.
     #[error("An export is being read already. Wait until it has ended.")]
     TooManyExports,
+    /// As many exports of others are read as may be at a time.
+    #[error("Other users read as many exports as this server writes at a time. Try again in some minutes.")]
+    TooManyExportsOfAll,
     /// No user with this id was seen, or has anything.
     #[error("There is no user {0} who was seen or has anything here; `kitbag user list` lists all.")]
     UnknownUser(String),
+    /// The user has no key with this id.
+    #[error("{user} has no key {key}; `kitbag user show {user}` lists all.")]
+    UnknownKey {
+        /// The user.
+        user: String,
+        /// The id.
+        key: String,
+    },
     /// The user's access was not ended.
     #[error(transparent)]
     UserEnd(#[from] EndUserError),

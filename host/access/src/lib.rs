@@ -26,6 +26,7 @@
 //! | [`AllUsers::list`], [`AllUsers::get`] | operators: that things of a user exist, without values, texts and titles |
 //! | [`AllUsers::end`], [`AllUsers::end_access`] | operators, not themselves, and not by a key of a program |
 //! | [`AllUsers::export`] | operators, of users whose access was ended, and not by a key of a program |
+//! | [`AllUsers::revoke_key`] | operators, and not by a key of a program |
 //! | [`User::export`] | the user |
 //! | [`Operator::reviews`], [`Operator::versions`] | operators; who may deploy an upload depends on the owner |
 //! | [`ToolkitAudiences::of`] | operators |
@@ -125,6 +126,7 @@ mod user;
 mod users;
 pub mod values;
 mod versions;
+mod view;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -32,9 +32,12 @@ impl Roles {
 
     /// Whether a caller's user is an operator.
     pub(super) fn is_operator(&self, caller: &Caller) -> bool {
-        let groups = self.groups(caller);
-        self.operators.contains(&caller.user_id)
-            || self.operator_groups.iter().any(|group| groups.contains(group))
+        self.operators.contains(&caller.user_id) || self.are_for_operators(&self.groups(caller))
+    }
+
+    /// Whether members of any of these groups are operators.
+    pub(super) fn are_for_operators(&self, groups: &Groups) -> bool {
+        self.operator_groups.iter().any(|group| groups.contains(group))
     }
 }
 

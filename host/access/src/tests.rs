@@ -22,7 +22,7 @@ use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
-use kitbag_identity::{Caller, Groups, Subject, TokenProfile, Users};
+use kitbag_identity::{Caller, Groups, KeyLimits, ProgramKeys, Subject, TokenProfile, Users};
 use kitbag_knowledge::collections::Collections;
 use kitbag_knowledge::{Capture, CaptureSettings, Extract, Knowledge, Options};
 use kitbag_net::egress::{Egress, EgressSettings};
@@ -88,6 +88,9 @@ remove-publisher    yes     no      yes     no     | yes     no      yes     no
 rotate-key          yes     no      yes     no     | yes     no      yes     no
 verify-audit        yes     no      yes     no     | yes     no      yes     no
 ";
+
+/// Maximum lifetime of keys, and time after which they pause.
+const CENTURY: Duration = Duration::from_hours(36_500 * 24);
 
 const OPERATORS: [&str; 2] = ["ana", "ben"];
 
@@ -243,6 +246,8 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         knowledge: knowledge.expect("it opens"),
         collections: Collections::open(database.clone()).await.expect("they can be read"),
         users: Users::open(database.clone()).await.expect("they can be read"),
+        program_keys: ProgramKeys::new(database.clone(), "local")
+            .limited(KeyLimits { lifetime: Some(CENTURY), without_sign_in: Some(CENTURY) }),
         knowledge_tools: None,
         process,
         disk: Disk::unwatched(),

@@ -6,6 +6,7 @@ mod export;
 mod store;
 pub(crate) mod values;
 
+use kitbag_database::audit::Act;
 use kitbag_identity::Subject;
 use kitbag_knowledge::collections::{Collection, Role};
 
@@ -14,7 +15,10 @@ use super::error::AccessError;
 use super::operator::Operator;
 pub use export::Export;
 use store::InventoryStore;
-use values::{CollectionItem, StoredItem, UserDetails, UserSummary};
+use values::{CollectionItem, KeyItem, StoredItem, UserDetails, UserSummary};
+
+#[cfg(test)]
+pub(crate) use store::MENTIONS;
 
 /// Number of the steps of an end.
 #[cfg(test)]
@@ -37,13 +41,35 @@ impl AllUsers<'_> {
     /// Returns users who were seen or have anything here, by id: the first `limit` after `after`, at most [`MAX_USERS`].
     pub async fn list(&self, after: &str, limit: u32) -> Result<Vec<UserSummary>, AccessError> {
         let users = self.inventory().list(after, limit.clamp(1, MAX_USERS)).await;
-        users.map_err(AccessError::Users)
+        let mut users = users.map_err(AccessError::Users)?;
+        let ids: Vec<_> = users.iter().map(|user| user.id.as_str()).collect();
+        let keys = self.0.0.stores().program_keys.count_of(&ids).await.map_err(AccessError::Users)?;
+        for user in &mut users {
+            user.counts.keys = keys.get(&user.id).copied().unwrap_or_default();
+        }
+        Ok(users)
     }
 
     /// Returns what a user has.
     pub async fn get(&self, id: &str) -> Result<UserDetails, AccessError> {
         let details = details(&self.0.0.access, id).await?;
         details.ok_or_else(|| AccessError::UnknownUser(id.to_owned()))
+    }
+
+    /// Revokes a key of a user, by its id. Not for keys of programs.
+    pub async fn revoke_key(&self, id: &str, key: &str) -> Result<(), AccessError> {
+        let operator = &self.0.0;
+        let stores = operator.stores();
+        if operator.is_program() {
+            stores.audit.refused(&operator.actor(), Act::KeyRevoked.name(), None).await;
+            return Err(AccessError::ProgramsCannotEnd);
+        }
+        let was_there = stores.program_keys.revoke_of(&operator.actor(), id, key).await;
+        if was_there.map_err(AccessError::Users)? {
+            Ok(())
+        } else {
+            Err(AccessError::UnknownKey { user: id.to_owned(), key: key.to_owned() })
+        }
     }
 
     fn inventory(&self) -> InventoryStore {
@@ -56,11 +82,15 @@ async fn details(access: &Access, id: &str) -> Result<Option<UserDetails>, Acces
     let stores = access.stores();
     let inventory = InventoryStore::new(stores.database.clone());
     let Some(details) = inventory.get(id).await.map_err(AccessError::Users)? else { return Ok(None) };
+    let keys = stores.program_keys.of_user(id).await.map_err(AccessError::Users)?;
+    let keys: Vec<_> = keys.into_iter().map(KeyItem::from).collect();
+    let mut summary = details.summary;
+    summary.counts.keys = keys.len() as u64;
     let names = stores.vault.stored_names(id).await?.into_iter().map(StoredItem::from);
     let (secrets, accounts) = names.partition(|it| it.name.is_some());
     let collections = collections_of(access, id);
     let is_named_operator = is_named_operator(access, id);
-    Ok(Some(UserDetails { is_named_operator, secrets, accounts, collections, ..details }))
+    Ok(Some(UserDetails { summary, is_named_operator, secrets, accounts, keys, collections, ..details }))
 }
 
 /// Collections of which a user is a member by name, deleted ones included.

@@ -93,6 +93,11 @@ pub mod users {
     pub use crate::users::values::*;
 }
 
+/// Who may use, read and reach what.
+pub mod view {
+    pub use crate::view::values::*;
+}
+
 /// Errors of users' settings.
 pub mod user_config {
     pub use kitbag_toolkits::user_config::UserConfigError;

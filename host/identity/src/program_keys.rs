@@ -11,7 +11,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,6 +184,13 @@ impl ProgramKeys {
         let now = Timestamp::now().as_millisecond();
         let rows = self.store.of_user(user, self.valid_at(now)).await?;
         Ok(rows.into_iter().map(|row| self.shown(row)).collect())
+    }
+
+    /// Returns the number of unexpired keys of each of these users who has any.
+    pub async fn count_of(&self, users: &[&str]) -> kitbag_database::Result<HashMap<String, u64>> {
+        let now = Timestamp::now().as_millisecond();
+        let counts = self.store.count_of(users, self.valid_at(now)).await?;
+        Ok(counts.into_iter().map(|(user, count)| (user, u64::try_from(count).unwrap_or_default())).collect())
     }
 
     /// Revokes the key with this id if it belongs to the acting user. Returns whether there was one.

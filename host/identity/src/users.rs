@@ -173,8 +173,9 @@ impl Users {
         let (this, user, by) = (self.clone(), user.to_owned(), by.clone());
         // Not cancelled with the request: committed, it must take effect in this process, too.
         to_its_end(async move {
-            let ended = this.0.store.end(&user, &by, now()).await?;
-            this.publish().await?;
+            let ended = this.0.store.end(&user, &by).await?;
+            // Nothing from here on can fail: a request that reads other ends, too, is up to `catch_up`.
+            this.refuse(&user, ended.at).await;
             this.0.changed.send_replace(());
             if let Some(revoke) = this.0.revoke.get() {
                 revoke(ended.grants);
@@ -259,6 +260,14 @@ impl Users {
     /// Reads whose access was ended again, unless the copy is of this number of ends.
     pub async fn catch_up(&self, number_of_ends: i64) -> kitbag_database::Result<()> {
         if self.0.ended.load().is_of(number_of_ends) { Ok(()) } else { self.publish().await }
+    }
+
+    /// Adds an end that is stored to the copy, which stays of the same number of ends: others may have come meanwhile.
+    async fn refuse(&self, user: &str, at: i64) {
+        let _publishing = self.0.publishing.lock().await;
+        let ended = self.0.ended.load().with_end_of(user, at);
+        self.0.ended.store(Arc::new(ended));
+        self.0.published.send_replace(());
     }
 
     /// Reads again whose access was ended.

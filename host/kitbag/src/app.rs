@@ -133,6 +133,7 @@ impl App {
             knowledge: knowledge.clone(),
             collections,
             users: users.clone(),
+            program_keys: identity::program_keys(settings, database),
             knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
             process: process.clone(),
             disk: resources.disk.clone(),

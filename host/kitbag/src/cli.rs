@@ -114,7 +114,7 @@ enum Verb {
     Audit(audit::Audit),
     /// Show calls, failures and durations of all toolkits, users and sizes. For operators.
     Overview(overview::OverviewCommand),
-    /// List users, show what each has, and end one who leaves, for operators; export what you have.
+    /// List users, show what each has and may, and end one who leaves, for operators; export what you have.
     #[command(subcommand)]
     User(user::User),
     /// Look after the vault that holds the users' secrets.

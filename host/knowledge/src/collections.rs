@@ -278,8 +278,8 @@ impl Collections {
     }
 
     /// Begins to remove a deleted collection for good: from now on it cannot be restored.
-    pub(super) async fn begin_purge(&self, id: &str) -> Result<(), CollectionError> {
-        self.changed(self.0.store.begin_purge(id).await).await
+    pub(super) async fn begin_purge(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
+        self.changed(self.0.store.begin_purge(id, by).await).await
     }
 
     /// Removes a collection for good, once its documents are purged. Returns whether it had none left.

@@ -50,11 +50,11 @@ impl Knowledge {
         by: &Actor,
     ) -> Result<u64, KnowledgeError> {
         let holder = Holder::collection(id);
-        collections.begin_purge(id).await?;
+        collections.begin_purge(id, by).await?;
         let mut count = 0;
         loop {
             for of in [&holder, &holder.bin()] {
-                count += self.purge(of, Chosen::All).await?;
+                count += self.purge(of, Chosen::All, by.user()).await?;
             }
             match collections.end_purge(id, by).await {
                 // Another process may have been faster.

@@ -68,6 +68,7 @@ use kitbag_base::disk::{Disk, DiskFull};
 use kitbag_base::tasks::{run_on, to_its_end};
 use kitbag_base::workers::Workers;
 use kitbag_database::Database;
+use kitbag_database::audit::Actor;
 use kitbag_database::peers::{Hints, Process};
 use kitbag_manifest::Problems;
 use serde_json::json;
@@ -217,11 +218,12 @@ impl Parts {
         &self,
         holder: &Holder,
         chosen: &Chosen,
+        by: &str,
         until: Option<Instant>,
     ) -> Result<Partly<u64>, KnowledgeError> {
         let mut done = 0;
         loop {
-            let purged = self.store.purge_batch(holder, chosen).await?;
+            let purged = self.store.purge_batch(holder, chosen, by).await?;
             self.capture.artifacts().end(&purged.let_go).await;
             done += purged.count;
             if purged.count == 0 || is_past(until) {
@@ -558,11 +560,18 @@ impl Knowledge {
         to_its_end(async move { parts.relocate(&from, &to, &Chosen::All, &by, Some(until)).await }).await?
     }
 
-    /// Deletes all documents of a holder for good: as many as are deleted until `until`. The same again goes on.
-    pub async fn purge_until(&self, until: Instant, holder: &Holder) -> Result<Partly<u64>, KnowledgeError> {
+    /// Deletes all documents of a holder for good, for the user `by`: as many as are deleted until `until`. The same again
+    /// goes on.
+    pub async fn purge_until(
+        &self,
+        until: Instant,
+        holder: &Holder,
+        by: &str,
+    ) -> Result<Partly<u64>, KnowledgeError> {
         let parts = self.0.clone();
         let holder = holder.clone();
-        to_its_end(async move { parts.purge(&holder, &Chosen::All, Some(until)).await }).await?
+        let by = by.to_owned();
+        to_its_end(async move { parts.purge(&holder, &Chosen::All, &by, Some(until)).await }).await?
     }
 
     /// Replaces the name of a user who added, changed or deleted documents, of all holders: as many as are changed until
@@ -573,11 +582,13 @@ impl Knowledge {
         to_its_end(async move { parts.anonymise(&user, until).await }).await?
     }
 
-    /// Deletes chosen documents of a holder for good; those of a bin, if it is one. Returns their number.
-    pub async fn purge(&self, holder: &Holder, chosen: Chosen) -> Result<u64, KnowledgeError> {
+    /// Deletes chosen documents of a holder for good, for the user `by`, empty for the server itself; those of a bin, if it
+    /// is one. Returns their number.
+    pub async fn purge(&self, holder: &Holder, chosen: Chosen, by: &str) -> Result<u64, KnowledgeError> {
         let parts = self.0.clone();
         let holder = holder.clone();
-        to_its_end(async move { Ok(parts.purge(&holder, &chosen, None).await?.done) }).await?
+        let by = by.to_owned();
+        to_its_end(async move { Ok(parts.purge(&holder, &chosen, &by, None).await?.done) }).await?
     }
 
     /// Deletes for good what has been in a bin for longer than `age`, and earlier texts that are too old. Returns the
@@ -587,7 +598,7 @@ impl Knowledge {
         let time = store::now().saturating_sub(age);
         let mut count = 0;
         for bin in self.0.store.bins_before(time).await? {
-            count += self.purge(&bin, Chosen::DeletedBefore(time)).await?;
+            count += self.purge(&bin, Chosen::DeletedBefore(time), Actor::server().user()).await?;
         }
         self.0.store.remove_old_versions().await?;
         Ok(count)

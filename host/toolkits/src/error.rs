@@ -217,6 +217,9 @@ pub enum ToolkitError {
     /// The disk is full.
     #[error(transparent)]
     DiskFull(#[from] DiskFull),
+    /// An operator has ended the user; nothing is stored for them.
+    #[error("the access of the user was ended; nothing was changed")]
+    UserEnded,
     /// The database or the file storage failed; the text is for the log.
     #[error("storage failed: {0}")]
     Storage(String),
@@ -239,7 +242,13 @@ impl From<CompileError> for ToolkitError {
 
 impl From<DatabaseError> for ToolkitError {
     fn from(error: DatabaseError) -> Self {
-        if error.is_disk_full() { Self::DiskFull(DiskFull) } else { Self::Storage(error.to_string()) }
+        if error.is_disk_full() {
+            Self::DiskFull(DiskFull)
+        } else if error.is_user_ended() {
+            Self::UserEnded
+        } else {
+            Self::Storage(error.to_string())
+        }
     }
 }
 

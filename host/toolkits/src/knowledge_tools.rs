@@ -292,6 +292,7 @@ fn refused(error: KnowledgeError) -> CallError {
     let (message, retryable) = match error {
         KnowledgeError::Invalid(problems) => return CallError::InvalidParams(problems.to_string()),
         KnowledgeError::Unavailable(why) => (why.to_owned(), true),
+        KnowledgeError::Storage(cause) if cause.is_user_ended() => (cause.to_string(), false),
         KnowledgeError::Storage(cause) => {
             error!(%cause, "the knowledge base failed");
             ("the knowledge base cannot be reached now; try again later".to_owned(), true)

@@ -205,6 +205,9 @@ pub enum VaultError {
         /// Number of records that cannot be decrypted; the log names each.
         broken: u64,
     },
+    /// An operator has ended the user; nothing is stored for them.
+    #[error("the access of the user was ended; nothing was set")]
+    UserEnded,
     /// An internal error; the text is for the log.
     #[error("the vault failed: {0}")]
     Storage(String),
@@ -233,7 +236,7 @@ pub enum OpenError {
 
 impl From<DatabaseError> for VaultError {
     fn from(error: DatabaseError) -> Self {
-        Self::Storage(error.to_string())
+        if error.is_user_ended() { Self::UserEnded } else { Self::Storage(error.to_string()) }
     }
 }
 

@@ -156,6 +156,9 @@ impl From<Problems> for CacheError {
 }
 
 fn unavailable(slot: &CacheSlot, cause: &kitbag_database::DatabaseError) -> CacheError {
+    if cause.is_user_ended() {
+        return CacheError::Unavailable("the access of its user was ended".to_owned());
+    }
     error!(%cause, toolkit.id = %slot.toolkit, "a cache cannot be changed");
     CacheError::Unavailable("the server's database does not answer".to_owned())
 }

@@ -3,11 +3,14 @@
 //! Errors are `application/problem+json` (RFC 9457). Internal causes are only logged.
 
 mod oauth;
+#[cfg(test)]
+mod tests;
 
 use axum::body::to_bytes;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kitbag_access::values::collections::CollectionError;
+use kitbag_access::values::database::DatabaseError;
 use kitbag_access::values::knowledge::{KnowledgeError, TooManyUploads};
 use kitbag_access::values::outbound_auth::{ConnectError, SignInError};
 use kitbag_access::values::peers::NoAnswer;
@@ -65,8 +68,21 @@ impl WebError {
         Self { retry_after: Some(1), ..Self::new(status, detail) }
     }
 
-    /// 500 for a failed database; logs the cause.
-    pub(super) fn storage(cause: &dyn std::fmt::Display) -> Self {
+    /// 403 for a write for a user who was ended meanwhile; 500 for a failed database, whose cause is logged.
+    pub(super) fn storage(cause: &DatabaseError) -> Self {
+        if cause.is_user_ended() { Self::user_ended() } else { Self::failed(cause) }
+    }
+
+    /// 403 for a write for a user who was ended meanwhile.
+    fn user_ended() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "The access of this user was ended: nothing is stored for them any more.",
+        )
+    }
+
+    /// 500 for failed storage; logs the cause.
+    fn failed(cause: &dyn std::fmt::Display) -> Self {
         error!(%cause, "storage failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server could not store or read this.")
     }
@@ -191,11 +207,12 @@ impl From<AccessError> for WebError {
             | AccessError::ProgramsCannotAllow
             | AccessError::ProgramsCannotTrust
             | AccessError::ProgramsCannotEnd => StatusCode::FORBIDDEN,
-            AccessError::TooManyExports => {
+            AccessError::TooManyExports | AccessError::TooManyExportsOfAll => {
                 return Self::retryable(StatusCode::TOO_MANY_REQUESTS, error.to_string());
             }
             AccessError::UndeclaredSecret { .. }
             | AccessError::UnknownUser(_)
+            | AccessError::UnknownKey { .. }
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
             AccessError::TooManyRequests(refusal) => return refusal.into(),
@@ -321,6 +338,7 @@ impl From<VaultError> for WebError {
             VaultError::ToolkitChanged | VaultError::LinkSpent | VaultError::NothingRotated { .. } => {
                 Self::new(StatusCode::CONFLICT, error.to_string())
             }
+            VaultError::UserEnded => Self::user_ended(),
             VaultError::Storage(cause) => {
                 error!(%cause, "the vault failed");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The vault cannot be used at the moment.")
@@ -370,7 +388,8 @@ impl From<ToolkitError> for WebError {
             | ToolkitError::PublisherRemoved { .. }
             | ToolkitError::OtherPublisher { .. }
             | ToolkitError::SignatureRequired(_) => StatusCode::FORBIDDEN,
-            ToolkitError::Storage(cause) => return Self::storage(cause),
+            ToolkitError::UserEnded => return Self::user_ended(),
+            ToolkitError::Storage(cause) => return Self::failed(cause),
         };
         match error {
             ToolkitError::Refused(problems) => {

@@ -36,6 +36,7 @@
 //!   validated, `schema` its cost; the schema is in docs/schema.graphql
 //! - `documents`: upload of files, and their download by those who may read them
 //! - `collections`: collections and their members
+//! - `access_view`: who may use, read and reach what, for operators
 //! - `users`: users for operators, the end of one, and exports
 //! - `sessions`: browser sessions and their cookie, for pages alone
 //! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
@@ -52,6 +53,7 @@
 
 #![deny(clippy::disallowed_types)]
 
+mod access_view;
 mod accounts;
 mod admission;
 mod answering;
@@ -243,10 +245,13 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/collections/{id}/restore", post(collections::restore))
         .route("/collections/{id}/take-over", post(collections::take_over))
         .route("/collections/{id}/members", post(collections::share).merge(delete(collections::unshare)))
+        .route("/access", get(access_view::show))
+        .route("/groups", get(access_view::groups))
         .route("/users", get(users::list))
         .route("/users/{id}", get(users::show))
         .route("/users/{id}/end", post(users::end))
         .route("/users/{id}/export", get(users::export))
+        .route("/users/{id}/keys/{key}", delete(users::revoke_key))
         .route("/export", get(users::export_own))
         .route("/documents/file", post(documents::upload))
         .route("/documents/{id}/artifact", get(documents::artifact))

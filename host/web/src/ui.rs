@@ -5,6 +5,7 @@
 //! - only forms of these pages change anything, and no other page can read, frame or fetch one;
 //! - text written by toolkits and users is never interpreted as HTML.
 
+mod access_view;
 mod account;
 mod assets;
 mod audience;
@@ -90,6 +91,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .route("/ui/operate", get(operate::show))
         .route("/ui/operate/overview", get(overview::show))
         .route("/ui/operate/audit", get(audit::show))
+        .route("/ui/operate/access", get(access_view::show))
         .route("/ui/operate/users", get(users::list))
         .route("/ui/operate/users/{id}", get(users::show))
         .route("/ui/operate/users/{id}/end", post(users::end))

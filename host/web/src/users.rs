@@ -103,6 +103,15 @@ pub(super) async fn export(By(operator): By<Operator>, Path(id): Path<String>) -
     Ok(archive(operator.users().export(&id).await?))
 }
 
+/// `DELETE /users/{id}/keys/{key}`: revokes a key of a user, for operators.
+pub(super) async fn revoke_key(
+    By(operator): By<Operator>,
+    Path((id, key)): Path<(String, String)>,
+) -> Result<StatusCode, WebError> {
+    operator.users().revoke_key(&id, &key).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// Response with an archive, which browsers save.
 pub(super) fn archive(export: Export) -> Response {
     let mut headers = HeaderMap::new();

@@ -146,6 +146,11 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     let created = steps.step("POST /keys", &["key.created"], key).await;
     let path = format!("/keys/{}", text(&created[0], "name"));
     steps.step("DELETE /keys/id", &["key.revoked"], una.delete(&path)).await;
+    let key = una.post("/keys", &json!({ "name": CANARY })).await.assert_status(201).json();
+    let path = format!("/users/una/keys/{}", text(&key, "id"));
+    let revoked = steps.step("DELETE /users/id/keys/key", &["key.revoked"], ana.delete(&path)).await;
+    assert_eq!((&revoked[0]["user"], &revoked[0]["affectedUser"]), (&json!("ana"), &json!("una")));
+    assert_eq!(revoked[0]["name"], key["id"]);
 
     // OAuth clients.
     let registration = json!({ "client_name": CANARY, "redirect_uris": [client::CALLBACK] });

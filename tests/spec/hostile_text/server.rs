@@ -99,6 +99,8 @@ fn good(head: &Parts, server: &str) -> Response {
             "c0": { "id": EVIL },
             "d0": { "state": "FAILED", "reason": EVIL, "collection": EVIL },
         } }),
+        ("GET", "/access") => access_view(),
+        ("GET", "/groups") => json!({ "groups": [{ "name": EVIL, "users": 1 }] }),
         ("GET", "/users") => json!({ "users": [user()], "next": EVIL }),
         ("POST", path) if path.starts_with("/users/") => user_end(),
         (_, path) if path.starts_with("/users/") => user(),
@@ -206,6 +208,18 @@ fn collection() -> Value {
         "id": EVIL, "name": EVIL, "description": EVIL, "role": "curator", "deletedAt": EVIL, "deletedBy": EVIL,
         "size": { "documents": 1, "bytes": 1 },
         "members": [{ "user": EVIL, "role": "curator" }, { "group": EVIL, "role": "reader" }],
+    })
+}
+
+fn access_view() -> Value {
+    let people = json!({ "count": 3, "first": [EVIL] });
+    json!({
+        "question": { "host": EVIL }, "isKnown": true, "isOperator": true, "groups": [EVIL], "people": people,
+        "toolkits": [{
+            "id": EVIL, "owner": EVIL, "by": [{ "to": "owner" }, { "to": EVIL, "tools": [EVIL] }],
+            "reaches": [{ "kind": EVIL, "name": EVIL, "meaning": EVIL }], "people": people,
+        }],
+        "collections": [{ "id": EVIL, "role": "reader", "by": [EVIL] }],
     })
 }
 

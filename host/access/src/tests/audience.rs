@@ -1,9 +1,12 @@
 //! Audiences of toolkits and tools, as seen by each function that applies them.
 
+use std::collections::BTreeSet;
+
 use kitbag_manifest::ToolDefinition;
 use kitbag_toolkits::audience::Grant;
 
 use super::*;
+use crate::view::values::Question;
 
 /// Tools that each user can see of `ana`'s toolkit with the tools `find` and `list`, by visibility and
 /// grants: `both`, one of the tools, or `-` for none.
@@ -102,6 +105,17 @@ async fn seen(user: &User, id: &str) -> Vec<String> {
     seen
 }
 
+/// Returns the tools of a toolkit that the view of access gives a user in these groups.
+fn in_view(operator: &Operator, (name, groups): (&str, &[&str]), id: &str) -> Vec<String> {
+    let groups = groups.iter().map(|&group| group.to_owned()).collect();
+    let view = operator.view_of(Question::User(name.to_owned()), name, &groups);
+    let Some(toolkit) = view.toolkits.into_iter().find(|toolkit| toolkit.id == id) else { return Vec::new() };
+    let all = || ["find", "list"].map(str::to_owned).to_vec();
+    let tools: BTreeSet<_> =
+        toolkit.by.into_iter().flat_map(|right| right.tools.unwrap_or_else(all)).collect();
+    tools.into_iter().collect()
+}
+
 #[tokio::test]
 async fn each_function_says_alike_for_whom_a_tool_is() {
     let mut lines = TABLE.trim_matches('\n').lines();
@@ -134,6 +148,7 @@ async fn each_function_says_alike_for_whom_a_tool_is() {
                 tool => vec![tool],
             };
             assert_eq!(found, expected, "{name} of {visibility} {grants:?}");
+            assert_eq!(in_view(&ana, (name, groups), id), expected, "{name} in the view of access");
         }
     }
 }

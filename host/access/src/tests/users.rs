@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt};
+use kitbag_database::{Scope, refuse_ended, sql};
 use kitbag_identity::EndUserError;
-use kitbag_knowledge::collections::{Description, Membership, Role};
+use kitbag_knowledge::KnowledgeError;
+use kitbag_knowledge::collections::{CollectionError, Description, Membership, Role};
 use kitbag_knowledge::{Chosen, Holder, Listing, NewDocument, NewFeed};
 use kitbag_vault::user_cache::CacheSlot;
 use kitbag_vault::{Account, AccountState, SecretSlot};
@@ -26,6 +28,7 @@ end-self    no      no      no      no      no      no      no
 export      no      no      no      no      no      no      no
 export-end  yes     yes     no      no      no      no      no
 export-self yes     yes     yes     yes     yes     yes     yes
+revoke-key  yes     yes     no      no      no      no      no
 ";
 
 /// What the end of a user does with a column that names them.
@@ -125,6 +128,14 @@ const ROWS: &str = "
     INSERT INTO invocations VALUES
         (3, 'books', '1.0.0', 'find', 'una', 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1, NULL);
 ";
+
+/// A key of `una` that is older than the maximum lifetime.
+const EXPIRED_KEY: &str = "INSERT INTO program_keys VALUES
+    (x'0908070605040302', 'local', 'una', NULL, 'old', NULL, -9999999999999, NULL, NULL)";
+
+/// A key of `una`.
+const KEY: &str = "INSERT INTO program_keys VALUES
+    (x'0304050607080910', 'local', 'una', NULL, 'nightly', NULL, 1, NULL, NULL)";
 
 /// What a toolkit has cached for `una`: one without a secret of hers, which would take it along.
 const CACHED: &str =
@@ -581,8 +592,10 @@ async fn nothing_that_comes_too_late_is_stored_for_a_user_who_was_ended() {
     let toolkit = una.toolkit("books").expect("she sees it");
     end(&fixture.user("ana"), "una", DocumentsFate::Bin).await.expect("she may");
     let before = rows(&fixture.database).await;
-    let is_storage =
-        |outcome: Result<(), String>| outcome.is_err_and(|error| error.contains("storage failed"));
+    let is_refused = |outcome: Result<(), String>| {
+        let words = ["an operator has ended this user", "the access of the user was ended"];
+        outcome.is_err_and(|error| words.iter().any(|words| error.contains(words)))
+    };
 
     let own = una.documents().of(None).expect("her own");
     let ingested = own.ingest(vec![note("Late")]).await;
@@ -609,7 +622,7 @@ async fn nothing_that_comes_too_late_is_stored_for_a_user_who_was_ended() {
         changed.map_err(|it| it.to_string()),
         created.map_err(|it| it.to_string()),
     ] {
-        assert!(is_storage(outcome.clone()), "{outcome:?}");
+        assert!(is_refused(outcome.clone()), "{outcome:?}");
     }
     assert!(set.is_err() && hidden.is_err() && cached.is_err() && claimed.is_err() && allowed.is_err());
     assert!(renewed.is_err() && connected.is_err());
@@ -617,6 +630,101 @@ async fn nothing_that_comes_too_late_is_stored_for_a_user_who_was_ended() {
     // Whoever has signed in since is there again.
     fixture.database.execute("UPDATE users SET first_seen_at = 1, signed_in_at = ended_at + 1").await;
     own.ingest(vec![note("Back")]).await.expect("she is back");
+}
+
+#[tokio::test]
+async fn an_ended_user_changes_no_document_of_others() {
+    let fixture = service().await;
+    let (una, fay) = (fixture.user("una"), fixture.user("fay"));
+    let ours = una.documents().of(Some("handbook")).expect("she keeps it");
+    let plans = una.documents().of(Some("plans")).expect("she keeps it");
+    let page = |text: &str| NewDocument {
+        url: Some("https://example.com/tides".to_owned()),
+        ..NewDocument { text: Some(text.to_owned()), ..note("Tides") }
+    };
+    let of_fay = fay.documents().of(Some("handbook")).expect("she keeps it");
+    let tides = of_fay.ingest(vec![page("ebb"), note("Binned")]).await.expect("stored");
+    of_fay.ingest(vec![page("flood")]).await.expect("stored");
+    of_fay.delete(Chosen::Ids(vec![tides[1].id.clone()])).await.expect("it is there");
+    fixture.user("ana").operator().expect("she is one").users().end_access("una").await.expect("she may");
+    let state =
+        "SELECT title || holder || COALESCE(deleted_by, '') || changed_by FROM documents ORDER BY sequence";
+    let before: Vec<String> = fixture.database.column(state).await;
+    let stores = fixture.access.stores();
+    let (collections, by) = (&stores.collections, una.actor());
+
+    let documents = [
+        ("delete", ours.delete(Chosen::All).await.map(drop)),
+        ("restore", ours.restore(Chosen::All).await.map(drop)),
+        ("purge", ours.purge(Chosen::All).await.map(drop)),
+        ("move", ours.move_to(&plans, Chosen::All).await.map(drop)),
+        ("restore a version", ours.restore_version(&tides[0].id, 1).await),
+        ("purge a collection", stores.knowledge.purge_collection(collections, "plans", &by).await.map(drop)),
+    ];
+    let about = Description { name: "Late".to_owned(), description: String::new() };
+    let of_collections = [
+        ("describe", collections.describe("handbook", &about, &by).await),
+        ("unshare", collections.unshare("handbook", &Subject::User("fay".to_owned()), &by).await),
+        ("delete", collections.delete("handbook", &by).await),
+    ];
+
+    for (act, outcome) in documents {
+        let refused = match &outcome {
+            Err(
+                KnowledgeError::Storage(cause) | KnowledgeError::Collection(CollectionError::Storage(cause)),
+            ) => cause.is_user_ended(),
+            _ => false,
+        };
+        assert!(refused, "{act}: {outcome:?}");
+    }
+    for (act, outcome) in of_collections {
+        let refused = matches!(&outcome, Err(CollectionError::Storage(cause)) if cause.is_user_ended());
+        assert!(refused, "{act} of a collection: {outcome:?}");
+    }
+    assert_eq!(fixture.database.column::<String>(state).await, before);
+    // Whoever is not ended goes on.
+    assert_eq!(of_fay.purge(Chosen::All).await.expect("she may"), 1);
+}
+
+#[tokio::test]
+async fn what_is_not_committed_yet_when_a_user_is_ended_does_not_outlast_it() {
+    let handbook = Holder::collection("handbook");
+    let late = [
+        (
+            Scope::Collections,
+            "INSERT INTO collection_grants (collection, user_id, group_name, role, shared_by, shared_at)
+             VALUES ('late', 'una', '', 'reader', 'fay', 1)",
+        ),
+        (
+            Scope::Secrets,
+            "INSERT INTO secrets SELECT user_id, 'hers', name, master_key, wrapped_key, sealed, updated_at, overrides,
+                 readable FROM secrets WHERE user_id = 'una' AND name = '@account'",
+        ),
+        (Scope::Holders(&[&handbook]), "UPDATE documents SET changed_by = 'una' WHERE title = 'Late'"),
+        (Scope::Toolkits, "UPDATE toolkits SET owner = 'una' WHERE id = 'books'"),
+    ];
+    for (scope, statement) in late {
+        let fixture = service().await;
+        let fay = fixture.user("fay");
+        let about = Description { name: "Late".to_owned(), description: String::new() };
+        fay.collections().create("late", &about).await.expect("it is new");
+        let ours = fay.documents().of(Some("handbook")).expect("she keeps it");
+        ours.ingest(vec![note("Late")]).await.expect("stored");
+        let mut writer = fixture.database.begin(scope).await.expect("it begins");
+        refuse_ended(&mut writer, "una").await.expect("she is here");
+        assert_eq!(sql(statement).execute(&mut writer).await.expect("it is written"), 1, "{statement}");
+
+        let ana = fixture.user("ana");
+        let ending = tokio::spawn(async move { end(&ana, "una", DocumentsFate::Erased).await });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        writer.commit().await.expect("nothing contradicts it");
+        let done = ending.await.expect("no panic").expect("she may");
+
+        assert!(done.is_finished, "{done:?}");
+        let left = mentions(&fixture.database).await;
+        let listed: Vec<_> = AFTER_ERASURE.iter().map(|(column, _)| *column).collect();
+        assert_eq!(left, listed, "{statement}");
+    }
 }
 
 #[tokio::test]
@@ -726,6 +834,78 @@ async fn operators_see_that_things_exist_and_nobody_is_ended_by_an_empty_id() {
 }
 
 #[tokio::test]
+async fn operators_see_keys_as_they_are_valid_and_revoke_one() {
+    let fixture = service().await;
+    execute(&fixture.database, EXPIRED_KEY).await;
+    let ana = fixture.user("ana").operator().expect("she is one");
+
+    let una = ana.users().get("una").await.expect("she is there");
+
+    assert_eq!((una.summary.counts.keys, una.keys.len()), (1, 1), "another one has expired");
+    let end = Some("2069-12-07T00:00:00.001Z");
+    assert_eq!((una.keys[0].expires_at.as_deref(), una.keys[0].pauses_at.as_deref()), (end, end));
+    let all = ana.users().list("", 100).await.expect("they can be listed");
+    let keys: Vec<_> = all.iter().map(|user| (user.id.as_str(), user.counts.keys)).collect();
+    assert_eq!(keys, [("ana", 0), ("fay", 0), ("una", 1)]);
+    let export = entries(fixture.user("una").export().await.expect("she may")).await;
+    assert!(export["user.json"].contains("2069-12-07"), "{}", export["user.json"]);
+
+    ana.users().revoke_key("una", &una.keys[0].id).await.expect("it is there");
+
+    for (user, key) in [("una", una.keys[0].id.as_str()), ("fay", una.keys[0].id.as_str()), ("nobody", "")] {
+        let again = ana.users().revoke_key(user, key).await;
+        assert!(matches!(again, Err(AccessError::UnknownKey { .. })), "{user} {key}: {again:?}");
+    }
+    let acts = "SELECT actor || ' ' || affected || ' ' || name FROM audit WHERE act = 'key.revoked'";
+    assert_eq!(fixture.database.column::<String>(acts).await, ["ana una 0304050607080910"]);
+}
+
+#[tokio::test]
+async fn who_is_only_mentioned_can_be_erased() {
+    let fixture = service().await;
+    fixture.database.execute("UPDATE documents SET added_by = 'zoe' WHERE title = 'Ours'").await;
+    let ana = fixture.user("ana");
+
+    let done = end(&ana, "zoe", DocumentsFate::Erased).await.expect("she may");
+
+    assert!(done.is_finished && done.mentions == 1, "{done:?}");
+    let left = fixture.database.column::<i64>("SELECT COUNT(*) FROM documents WHERE added_by = 'zoe'").await;
+    assert_eq!(left, [0]);
+    // Each column whose rows stay, with the user's id, counts as a mention.
+    let mut columns: Vec<_> = crate::users::MENTIONS
+        .iter()
+        .flat_map(|(table, columns)| columns.iter().map(move |column| format!("{table}.{column}")))
+        .filter(|column| column != "consents.owner")
+        .collect();
+    columns.push("toolkit_users.user_id".to_owned());
+    columns.sort();
+    let stays = AFTER_END.iter().filter(|(_, fate)| [ATTRIBUTION, HISTORY, RECORDS].contains(fate));
+    assert_eq!(columns, stays.map(|(column, _)| (*column).to_owned()).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_export_that_nobody_reads_gives_up_its_place_in_the_end() {
+    let fixture = Fixture::with(&[]).await;
+    let mut held = Vec::new();
+    for nth in 0..crate::MAX_EXPORTS {
+        held.push(fixture.user(&format!("user {nth}")).export().await.expect("there is room"));
+    }
+    let una = fixture.user("una");
+    assert!(matches!(una.export().await, Err(AccessError::TooManyExportsOfAll)));
+    let own = fixture.user("user 0").export().await;
+    assert!(matches!(own, Err(AccessError::TooManyExports)), "{:?}", own.err());
+
+    let mut patience = 0;
+    while let Err(error) = una.export().await {
+        assert!(matches!(error, AccessError::TooManyExportsOfAll) && patience < 1000, "{error}");
+        patience += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let broken: Vec<_> = held.remove(0).archive.collect().await;
+    assert!(broken.last().is_some_and(Result::is_err), "whoever reads it sees that it broke off");
+}
+
+#[tokio::test]
 async fn who_may_end_whom() {
     let mut lines = TABLE.trim_matches('\n').lines();
     let callers: Vec<_> = lines.next().expect("a line").split_whitespace().collect();
@@ -736,6 +916,7 @@ async fn who_may_end_whom() {
         for (name, expected) in callers.iter().zip(cells) {
             let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
             set_secret(&fixture.user("una"), "books").await.expect("she sees it");
+            execute(&fixture.database, KEY).await;
             let caller = match *name {
                 "prog" => key_of(&fixture, "ana"),
                 "unas" => key_of(&fixture, "una"),
@@ -782,6 +963,7 @@ async fn attempt_on_users(caller: &User, act: &str) -> Result<(), AccessError> {
         "list" => operator.users().list("", 10).await.map(drop),
         "show" => operator.users().get("una").await.map(drop),
         "end" => operator.users().end("una", DocumentsFate::Bin).await.map(drop),
+        "revoke-key" => operator.users().revoke_key("una", "0304050607080910").await,
         "end-self" => operator.users().end(caller.id(), DocumentsFate::Bin).await.map(drop),
         other => panic!("no act {other}"),
     }

@@ -3,14 +3,15 @@
 //! Invariants:
 //! - the user's access ends first: from then on nothing is stored for them (`database/ended`), so what a step has removed
 //!   stays removed;
+//! - each step begins once those who write what it removes have ended, who may have begun before;
 //! - whatever interrupts it, the same act again does the rest.
 
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use kitbag_base::tasks::to_its_end;
-use kitbag_database::Holder;
 use kitbag_database::audit::{Act, Actor, Entry};
+use kitbag_database::{Holder, Scope, wait_for_writers};
 use kitbag_knowledge::KnowledgeError;
 use kitbag_knowledge::collections::CollectionError;
 use kitbag_toolkits::ToolkitError;
@@ -159,11 +160,32 @@ impl Ending {
     /// Does one step after the other, as long as there is time.
     async fn steps(&mut self, stores: &Stores, steps: &[Step]) -> Result<(), AccessError> {
         for step in steps {
+            self.wait_for_writers(stores, *step).await.map_err(AccessError::Users)?;
             if !self.step(stores, *step).await? {
                 return Ok(());
             }
         }
         self.done.is_finished = true;
+        Ok(())
+    }
+
+    /// Waits for all who write what a step reads to remove it, and may have begun before the end.
+    async fn wait_for_writers(&self, stores: &Stores, step: Step) -> kitbag_database::Result<()> {
+        let holder = Holder::user(&self.user);
+        let bin = holder.bin();
+        let holders = [&holder, &bin];
+        let scopes: &[Scope<'_>] = match step {
+            Step::Accounts | Step::Secrets => &[Scope::Vault],
+            Step::Cached => &[Scope::Secrets],
+            Step::Toolkits | Step::Settings => &[Scope::Toolkits],
+            Step::Memberships => &[Scope::Collections],
+            Step::Documents => &[Scope::Holders(&holders)],
+            Step::Records => &[Scope::Records],
+            Step::Mentions => &[Scope::AllHolders, Scope::Collections, Scope::Toolkits],
+        };
+        for scope in scopes {
+            wait_for_writers(&stores.database, *scope).await?;
+        }
         Ok(())
     }
 
@@ -273,7 +295,7 @@ impl Ending {
         let knowledge = &stores.knowledge;
         if self.documents == DocumentsFate::Erased {
             for of in [&holder, &holder.bin()] {
-                let purged = knowledge.purge_until(self.until, of).await?;
+                let purged = knowledge.purge_until(self.until, of, self.by.user()).await?;
                 self.done.documents += purged.done;
                 if !purged.is_all {
                     return Ok(false);

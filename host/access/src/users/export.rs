@@ -7,11 +7,12 @@
 
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
-use kitbag_base::shares::Share;
+use kitbag_base::shares::{Exceeded, Share};
 use kitbag_database::Holder;
 use kitbag_database::audit::{Act, Actor, Entry};
 use kitbag_knowledge::{Document, KnowledgeError, Listing, State, Summary, Version};
@@ -21,6 +22,7 @@ use kitbag_toolkits::invocations::{Filter, Query, Scope};
 use kitbag_toolkits::knowledge_tools;
 use serde::Serialize;
 use tokio::sync::mpsc::channel;
+use tokio::time::timeout;
 use tracing::{error, info};
 
 use super::archive::{Archive, Incomplete};
@@ -36,6 +38,8 @@ const FORMAT: u32 = 1;
 const PAGE: u32 = 200;
 /// Characters of any text: the largest range that both databases take.
 const WHOLE_TEXT: Range<u32> = 0..0x7fff_fffe;
+/// Time after which an export breaks off: a reader who stops reading would take the place of others for ever.
+const MAX_TIME: Duration = if cfg!(test) { Duration::from_secs(5) } else { Duration::from_hours(1) };
 /// Pieces of the archive that wait for its reader.
 const MAX_PENDING_PIECES: usize = 2;
 
@@ -121,7 +125,7 @@ struct FeedItem {
 /// An export, with what it needs.
 struct Exporting {
     /// First, so that it is released before the archive ends.
-    _permit: Share,
+    permit: Share,
     access: Access,
     user: String,
     archive: Archive,
@@ -156,7 +160,10 @@ impl AllUsers<'_> {
 }
 
 async fn begin(access: &Access, user: &str, by: &Actor) -> Result<Export, AccessError> {
-    let permit = access.0.exports.take(by.user(), 1).map_err(|_exceeded| AccessError::TooManyExports)?;
+    let permit = access.0.exports.take(by.user(), 1).map_err(|exceeded| match exceeded {
+        Exceeded::PerHolder => AccessError::TooManyExports,
+        Exceeded::Total => AccessError::TooManyExportsOfAll,
+    })?;
     let entry = Entry::new(Act::UserExported, by);
     let entry = if by.user() == user { entry } else { entry.affects(user) };
     let store = InventoryStore::new(access.stores().database.clone());
@@ -164,7 +171,7 @@ async fn begin(access: &Access, user: &str, by: &Actor) -> Result<Export, Access
     let now = Timestamp::now();
     let (to, pieces) = channel(MAX_PENDING_PIECES);
     let exporting = Exporting {
-        _permit: permit,
+        permit,
         access: access.clone(),
         user: user.to_owned(),
         archive: Archive::new(to, u64::try_from(now.as_second()).unwrap_or_default()),
@@ -186,14 +193,20 @@ async fn begin(access: &Access, user: &str, by: &Actor) -> Result<Export, Access
 
 impl Exporting {
     async fn run(mut self) {
-        match self.write().await {
-            Ok(()) => {
-                info!(user = %self.user, documents = self.contents.documents, "exported what a user has");
+        let outcome = timeout(MAX_TIME, self.write()).await;
+        let Self { permit, user, archive, contents, .. } = self;
+        // Before the last piece, which waits for whoever reads.
+        drop(permit);
+        match outcome {
+            Ok(Ok(())) => info!(%user, documents = contents.documents, "exported what a user has"),
+            Ok(Err(Incomplete::Unread)) => info!(%user, "an export was not read to its end"),
+            Ok(Err(Incomplete::Failed(cause))) => {
+                error!(%user, %cause, "an export broke off");
+                archive.fail(io::Error::other("something could not be read")).await;
             }
-            Err(Incomplete::Unread) => info!(user = %self.user, "an export was not read to its end"),
-            Err(Incomplete::Failed(cause)) => {
-                error!(user = %self.user, %cause, "an export broke off");
-                self.archive.fail(io::Error::other("something could not be read")).await;
+            Err(_elapsed) => {
+                info!(%user, "an export was not read to its end in time");
+                archive.fail(io::Error::other("it took longer than an hour")).await;
             }
         }
     }

@@ -7,8 +7,8 @@ use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
 use kitbag_vault::StoredName;
 
 use super::values::{
-    CachedItem, ClientItem, ConsentItem, KeyItem, SessionItem, SettingItem, SettingValue, Size, StoredItem,
-    ToolItem, UserCounts, UserDetails, UserSummary,
+    CachedItem, ClientItem, ConsentItem, SessionItem, SettingItem, SettingValue, Size, StoredItem, ToolItem,
+    UserCounts, UserDetails, UserSummary,
 };
 
 /// What all users have.
@@ -27,14 +27,29 @@ const KNOWN: &str = "
     UNION SELECT substr(holder, 10) FROM knowledge_usage
         WHERE substr(holder, 1, 9) = 'bin/user:' AND documents > 0";
 
-/// Columns of a [`SummaryRow`] of the user `p.id`. `$1` is the time.
+/// Columns that name users who did something which stays, by table. An erasure replaces them.
+pub(crate) const MENTIONS: &[(&str, &[&str])] = &[
+    ("collection_grants", &["shared_by"]),
+    ("collections", &["created_by", "deleted_by"]),
+    ("consents", &["owner"]),
+    ("document_versions", &["changed_by"]),
+    ("documents", &["added_by", "changed_by", "deleted_by"]),
+    ("invocations", &["user_id"]),
+    ("publishers", &["added_by"]),
+    ("toolkit_activations", &["activated_by"]),
+    ("toolkit_audience", &["shared_by"]),
+    ("toolkit_ownership", &["by_user", "owner_before"]),
+    ("toolkit_uploads", &["uploaded_by"]),
+    ("toolkit_versions", &["deployed_by"]),
+    ("users", &["ended_by"]),
+];
+
+/// Columns of a [`SummaryRow`] of the user `p.id`.
 const COLUMNS: &str = "p.id, u.first_seen_at, u.signed_in_at, u.groups, u.ended_at, u.ended_by,
     COALESCE(d.documents, 0) AS documents, COALESCE(d.bytes, 0) AS bytes,
     COALESCE(b.documents, 0) AS bin_documents, COALESCE(b.bytes, 0) AS bin_bytes,
     (SELECT COUNT(*) FROM secrets WHERE user_id = p.id AND name <> '@account') AS secrets,
     (SELECT COUNT(*) FROM secrets WHERE user_id = p.id AND name = '@account') AS accounts,
-    (SELECT COUNT(*) FROM program_keys
-        WHERE user_id = p.id AND (expires_at IS NULL OR expires_at > $1)) AS program_keys,
     (SELECT COUNT(*) FROM browser_sessions WHERE user_id = p.id) AS sessions,
     (SELECT COUNT(*) FROM toolkits WHERE owner = p.id) AS toolkits,
     (SELECT COUNT(*) FROM collection_grants WHERE user_id = p.id) AS collections";
@@ -59,21 +74,9 @@ struct SummaryRow {
     bin_bytes: i64,
     secrets: i64,
     accounts: i64,
-    program_keys: i64,
     sessions: i64,
     toolkits: i64,
     collections: i64,
-}
-
-/// A key of a program. Times are milliseconds since 1970.
-#[derive(FromRow)]
-struct KeyRow {
-    digest: Vec<u8>,
-    name: String,
-    toolkits: Option<String>,
-    created_at: i64,
-    expires_at: Option<i64>,
-    used_at: Option<i64>,
 }
 
 impl InventoryStore {
@@ -88,16 +91,15 @@ impl InventoryStore {
         format!("{KNOWN}{grants}")
     }
 
-    /// Returns users by id: the first `limit` after `after`.
+    /// Returns users by id, without the numbers of their keys: the first `limit` after `after`.
     pub(super) async fn list(&self, after: &str, limit: u32) -> kitbag_database::Result<Vec<UserSummary>> {
         let known = self.known();
         let statement = format!(
             "SELECT {COLUMNS} FROM (
-                 SELECT id FROM ({known}) AS known WHERE id > $2 AND id <> '' ORDER BY id LIMIT $3
+                 SELECT id FROM ({known}) AS known WHERE id > $1 AND id <> '' ORDER BY id LIMIT $2
              ) AS p {BESIDE} ORDER BY p.id"
         );
         let rows: Vec<SummaryRow> = sql(kitbag_database::AssertSqlSafe(statement))
-            .bind(now())
             .bind(after)
             .bind(limit)
             .fetch_all(self.0.readers())
@@ -105,22 +107,18 @@ impl InventoryStore {
         Ok(rows.into_iter().map(UserSummary::from).collect())
     }
 
-    /// Returns a user who was seen or has anything, with all of it except secrets, collections and toolkits' records.
+    /// Returns a user who was seen or has anything, or did something that stays, with all of it except keys, secrets,
+    /// collections and toolkits' records.
     pub(super) async fn get(&self, user: &str) -> kitbag_database::Result<Option<UserDetails>> {
         let mut snapshot = self.0.snapshot().await?;
-        let known = self.known();
-        let statement = format!(
-            "SELECT {COLUMNS} FROM (SELECT id FROM ({known}) AS known WHERE id = $2 AND id <> '') AS p {BESIDE}"
-        );
-        let row: Option<SummaryRow> = sql(kitbag_database::AssertSqlSafe(statement))
-            .bind(now())
-            .bind(user)
-            .fetch_optional(&mut snapshot)
-            .await?;
-        let Some(row) = row else { return Ok(None) };
+        if !self.is_known(&mut snapshot, user).await? {
+            return Ok(None);
+        }
+        let statement = format!("SELECT {COLUMNS} FROM (SELECT CAST($1 AS TEXT) AS id) AS p {BESIDE}");
+        let row: SummaryRow =
+            sql(kitbag_database::AssertSqlSafe(statement)).bind(user).fetch_one(&mut snapshot).await?;
         let details = UserDetails {
             summary: row.into(),
-            keys: keys(&mut snapshot, user).await?,
             sessions: sessions(&mut snapshot, user).await?,
             // Only a file has grants of OAuth clients.
             clients: if self.0.is_exclusive() { clients(&mut snapshot, user).await? } else { Vec::new() },
@@ -150,6 +148,30 @@ impl InventoryStore {
         };
         snapshot.commit().await?;
         Ok(Some(details))
+    }
+
+    /// Returns whether a user was seen, has anything, or did something that stays.
+    async fn is_known(&self, snapshot: &mut Transaction, user: &str) -> kitbag_database::Result<bool> {
+        if user.is_empty() {
+            return Ok(false);
+        }
+        let known = self.known();
+        let seen = format!("SELECT EXISTS (SELECT 1 FROM ({known}) AS known WHERE id = $1)");
+        let is_seen: bool =
+            sql(kitbag_database::AssertSqlSafe(seen)).bind(user).fetch_value(&mut *snapshot).await?;
+        if is_seen {
+            return Ok(true);
+        }
+        for (table, columns) in MENTIONS {
+            let is_one =
+                columns.iter().map(|column| format!("{column} = $1")).collect::<Vec<_>>().join(" OR ");
+            let mentioned = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {is_one})");
+            let mentioned = sql(kitbag_database::AssertSqlSafe(mentioned)).bind(user);
+            if mentioned.fetch_value(&mut *snapshot).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the settings of a user, with their values.
@@ -192,25 +214,6 @@ async fn texts(
     user: &str,
 ) -> kitbag_database::Result<Vec<String>> {
     sql(statement).bind(user).fetch_values(snapshot).await
-}
-
-async fn keys(snapshot: &mut Transaction, user: &str) -> kitbag_database::Result<Vec<KeyItem>> {
-    let rows: Vec<KeyRow> =
-        sql("SELECT digest, name, toolkits, created_at, expires_at, used_at FROM program_keys
-             WHERE user_id = $1 AND (expires_at IS NULL OR expires_at > $2) ORDER BY created_at, digest")
-        .bind(user)
-        .bind(now())
-        .fetch_all(snapshot)
-        .await?;
-    let keys = rows.into_iter().map(|row| KeyItem {
-        id: short(&row.digest),
-        name: row.name,
-        toolkits: row.toolkits.map(|ids| ids.split(' ').map(str::to_owned).collect()),
-        created_at: shown(row.created_at),
-        expires_at: row.expires_at.map(shown),
-        used_at: row.used_at.map(shown),
-    });
-    Ok(keys.collect())
 }
 
 async fn sessions(snapshot: &mut Transaction, user: &str) -> kitbag_database::Result<Vec<SessionItem>> {
@@ -312,7 +315,7 @@ impl From<SummaryRow> for UserSummary {
                 bin: Size { documents: number(row.bin_documents), bytes: number(row.bin_bytes) },
                 secrets: number(row.secrets),
                 accounts: number(row.accounts),
-                keys: number(row.program_keys),
+                keys: 0,
                 sessions: number(row.sessions),
                 toolkits: number(row.toolkits),
                 collections: number(row.collections),
@@ -333,8 +336,4 @@ fn number(number: i64) -> u64 {
 /// Formats milliseconds since 1970.
 pub(super) fn shown(milliseconds: i64) -> String {
     Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
-}
-
-fn now() -> i64 {
-    Timestamp::now().as_millisecond()
 }

@@ -1,5 +1,6 @@
 //! What operators see of users: that things exist, never a value, a text or a title. Times are RFC 3339, UTC.
 
+use kitbag_identity::ProgramKey;
 use kitbag_knowledge::collections::Role;
 use kitbag_toolkits::Forgotten;
 use serde::{Deserialize, Serialize};
@@ -128,12 +129,30 @@ pub struct KeyItem {
     pub toolkits: Option<Vec<String>>,
     /// Time of creation.
     pub created_at: String,
-    /// Time of expiry; absent: never.
+    /// Time of expiry, at most the maximum lifetime after creation; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
     /// Last use, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<String>,
+    /// Time from which it is refused until its user signs in again; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses_at: Option<String>,
+}
+
+impl From<ProgramKey> for KeyItem {
+    fn from(key: ProgramKey) -> Self {
+        let shown = |time: jiff::Timestamp| time.to_string();
+        Self {
+            id: key.id,
+            name: key.name,
+            toolkits: key.toolkits.map(|ids| ids.into_iter().collect()),
+            created_at: shown(key.created_at),
+            expires_at: key.expires_at.map(shown),
+            used_at: key.used_at.map(shown),
+            pauses_at: key.pauses_at.map(shown),
+        }
+    }
 }
 
 /// A session of a browser.

@@ -120,6 +120,8 @@ impl Freshness {
 impl Shared {
     async fn catch_up(&self, user: &str) -> Result<(), NoAnswer> {
         let revisions = self.questions.put(user).await.map_err(|_dropped| NoAnswer)?;
+        // First: nothing else that fails or takes long keeps an end from taking effect.
+        self.copies.user_ends(revisions.user_ends).await.map_err(|cause| failed(&cause))?;
         if !self.known.is(&revisions) {
             // Not cancelled with the request, as the next one would have to start again.
             let known = self.known.clone();
@@ -133,7 +135,6 @@ impl Shared {
         }
         self.copies.registry(revisions.generation).await.map_err(|cause| failed(&cause))?;
         self.copies.collections(revisions.collections).await.map_err(|cause| failed(&cause))?;
-        self.copies.user_ends(revisions.user_ends).await.map_err(|cause| failed(&cause))?;
         for of in [user, EVERYONE] {
             let revision = revisions.secrets.get(of).copied().unwrap_or_default();
             self.copies.secrets(of, revision).await;

@@ -1,7 +1,7 @@
 //! All SQL about keys of programs. Times are milliseconds since 1970.
 
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, list, sql};
 
 use super::{KeyError, MAX_KEYS_OF_USER, id};
 use crate::users::is_ended;
@@ -151,6 +151,24 @@ impl Store {
                  AND k.created_at > $4
              ORDER BY k.created_at DESC, k.digest")
         .bind(user)
+        .bind(&self.issuer)
+        .bind(valid.expires_after)
+        .bind(valid.created_after)
+        .fetch_all(self.database.readers())
+        .await
+    }
+
+    /// Returns the numbers of these users' keys that have not expired, of each who has any.
+    pub(super) async fn count_of(
+        &self,
+        users: &[&str],
+        valid: Validity,
+    ) -> kitbag_database::Result<Vec<(String, i64)>> {
+        sql("SELECT user_id, COUNT(*) FROM program_keys
+             WHERE user_id IN (SELECT value FROM json_each($1)) AND issuer = $2
+                 AND (expires_at IS NULL OR expires_at > $3) AND created_at > $4
+             GROUP BY user_id")
+        .bind(list(users))
         .bind(&self.issuer)
         .bind(valid.expires_after)
         .bind(valid.created_after)

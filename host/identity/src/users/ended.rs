@@ -38,6 +38,16 @@ impl EndedUsers {
         Self { number_of_ends: self.number_of_ends, users }
     }
 
+    /// Adds the end of a user's access, unless the copy has a later one.
+    pub(super) fn with_end_of(&self, user: &str, at: i64) -> Self {
+        let mut users = self.users.clone();
+        let end = users.entry(user.into()).or_insert(EndedUser { at, is_back: false });
+        if end.at < at {
+            *end = EndedUser { at, is_back: false };
+        }
+        Self { number_of_ends: self.number_of_ends, users }
+    }
+
     pub(super) fn is_of(&self, number_of_ends: i64) -> bool {
         self.number_of_ends == number_of_ends
     }

@@ -6,7 +6,7 @@ use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, ERASED_USER, Executor, FromRow, Scope, Transaction, sql};
 
 use super::ended::{EndedUser, EndedUsers};
-use super::{EndUserError, EndedAccess};
+use super::{EndUserError, EndedAccess, now};
 use crate::browser_sessions::{Grant, end_sessions_of, grants_of};
 use crate::caller::Caller;
 use crate::local::revoke_grants_of;
@@ -49,6 +49,8 @@ pub(super) struct SignIn {
 /// Result of ending a user's access.
 pub(super) struct Ended {
     pub(super) access: EndedAccess,
+    /// Tokens that were issued until then are refused.
+    pub(super) at: i64,
     /// The provider's grants of sessions that were ended, as pairs of session id and grant.
     pub(super) grants: Vec<(String, Grant)>,
 }
@@ -166,8 +168,8 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Ends a user's access at `now`.
-    pub(super) async fn end(&self, user: &str, by: &Actor, now: i64) -> Result<Ended, EndUserError> {
+    /// Ends a user's access.
+    pub(super) async fn end(&self, user: &str, by: &Actor) -> Result<Ended, EndUserError> {
         let mut transaction = self.0.begin(Scope::Sessions).await?;
         if by.user() != user && is_ended(&mut transaction, by.user()).await? {
             return Err(EndUserError::ActorEnded);
@@ -182,14 +184,15 @@ impl Store {
         };
         // Tokens that were issued since the last end, and are not used yet, are in no table.
         let is_repeated = was_ended && access == EndedAccess::default();
-        // Never earlier than the last sign-in, which another process may have recorded by its own clock.
+        // Read in the transaction, which may have waited; and never earlier than the last sign-in or the last end, which
+        // other processes have recorded by their clocks.
+        let at = last_time(&mut transaction, user).await?.max(now());
         sql("INSERT INTO users (user_id, groups, ended_at, ended_by) VALUES ($1, '[]', $2, $3)
              ON CONFLICT (user_id) DO UPDATE SET
                  ended_by = CASE WHEN $4 THEN users.ended_by ELSE excluded.ended_by END,
-                 ended_at = CASE WHEN users.signed_in_at > excluded.ended_at THEN users.signed_in_at
-                     ELSE excluded.ended_at END")
+                 ended_at = excluded.ended_at")
         .bind(user)
-        .bind(now)
+        .bind(at)
         .bind(by.user())
         .bind(is_repeated)
         .execute(&mut transaction)
@@ -199,6 +202,17 @@ impl Store {
             audit::append(&mut transaction, &Entry::new(Act::UserEnded, by).affects(user)).await?;
         }
         transaction.commit().await?;
-        Ok(Ended { access, grants })
+        Ok(Ended { access, at, grants })
     }
+}
+
+/// Time of the last sign-in or the last end of a user, whichever is later.
+async fn last_time(transaction: &mut Transaction, user: &str) -> kitbag_database::Result<i64> {
+    let times: Option<(Option<i64>, Option<i64>)> =
+        sql("SELECT signed_in_at, ended_at FROM users WHERE user_id = $1")
+            .bind(user)
+            .fetch_optional(transaction)
+            .await?;
+    let (signed_in_at, ended_at) = times.unwrap_or_default();
+    Ok(signed_in_at.max(ended_at).unwrap_or(i64::MIN))
 }

@@ -154,6 +154,46 @@ async fn whoever_is_in_the_middle_of_something_is_told_of_the_end_on_each_proces
 }
 
 #[tokio::test]
+async fn an_end_that_is_stored_takes_effect_whatever_fails_then() {
+    let (_data, database, users) = users().await;
+    let ana = caller("ana", now());
+    users.admit(&ana).await.expect("she may");
+    recorded(&users, "ana", |_| true).await;
+    let changed = users.changed();
+    // What the act writes last breaks whatever reads all ends.
+    let broken = if database.is_exclusive() {
+        "CREATE TRIGGER breaks AFTER INSERT ON audit BEGIN DELETE FROM registry; END"
+    } else {
+        "CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN DELETE FROM registry; RETURN NEW; END $$;
+         CREATE TRIGGER breaks AFTER INSERT ON audit FOR EACH ROW EXECUTE FUNCTION breaks()"
+    };
+    database.execute(broken).await;
+
+    users.end("ana", &Actor::user_only("olga")).await.expect("it ends");
+
+    assert_eq!(users.admit(&ana).await, Err(Unadmitted::Ended));
+    assert!(changed.has_changed().expect("it is there"));
+    assert!(users.publish().await.is_err(), "it is broken");
+}
+
+#[tokio::test]
+async fn the_time_of_an_end_never_moves_back() {
+    let (_data, database, users) = users().await;
+    let operator = Actor::user_only("olga");
+    users.end("ana", &operator).await.expect("it ends");
+    // Of a process whose clock is ahead.
+    let ahead = now() + 3_600_000;
+    database.execute(&format!("UPDATE users SET ended_at = {ahead}")).await;
+
+    users.end("ana", &operator).await.expect("it has ended");
+
+    let ended = database.column::<i64>("SELECT ended_at FROM users").await;
+    assert_eq!(ended, [ahead]);
+    assert_eq!(users.admit(&caller("ana", ahead)).await, Err(Unadmitted::Ended));
+}
+
+#[tokio::test]
 async fn of_two_operators_who_end_each_other_one_does() {
     let (_data, _database, users) = users().await;
     let (ana, olga) = (Actor::user_only("ana"), Actor::user_only("olga"));

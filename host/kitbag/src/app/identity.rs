@@ -42,7 +42,7 @@ impl SignIn {
         users: &Users,
     ) -> Result<Self, StartError> {
         let Resources { database, egress, .. } = resources;
-        let program_keys = program_keys(settings, database);
+        let program_keys = settings.keys.then(|| program_keys(settings, database));
         let (identity, authorization_server) =
             issuer(settings, base_url, egress.clone(), database, program_keys.clone()).await?;
         let browser_sessions = browser_sessions(settings, database);
@@ -152,10 +152,9 @@ fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
     }
 }
 
-/// Creates the store of API keys for programs; `None` if the operator disables them.
-fn program_keys(settings: &Settings, database: &Database) -> Option<ProgramKeys> {
-    let keys = || ProgramKeys::new(database.clone(), settings.issuer.name()).limited(key_limits(settings));
-    settings.keys.then(keys)
+/// Creates the store of API keys for programs, also if the operator disables them.
+pub(super) fn program_keys(settings: &Settings, database: &Database) -> ProgramKeys {
+    ProgramKeys::new(database.clone(), settings.issuer.name()).limited(key_limits(settings))
 }
 
 /// Limits of keys. Whoever leaves a company no longer signs in at its provider. With local sign-in, nobody disables an

@@ -58,6 +58,9 @@ pub(super) struct List {
 pub(super) struct Revoke {
     /// Its id, or its name.
     key: String,
+    /// Revoke a key of this user, whose keys `kitbag user show` lists; for operators.
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -137,10 +140,17 @@ impl List {
 impl Revoke {
     async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
-        let keys: Vec<Value> = client.send(Method::GET, "/keys", "application/json", "").await?;
+        let (keys, path): (Vec<Value>, String) = match &self.user {
+            None => (client.send(Method::GET, "/keys", "application/json", "").await?, "/keys".to_owned()),
+            Some(user) => {
+                let path = format!("/users/{}", path_segment(user));
+                let user: Value = client.send(Method::GET, &path, "application/json", "").await?;
+                (user["keys"].as_array().cloned().unwrap_or_default(), format!("{path}/keys"))
+            }
+        };
         let key = keys.iter().find(|key| key["id"] == self.key.as_str() || key["name"] == self.key.as_str());
         let id = key.map_or(self.key.as_str(), |key| text(&key["id"])).to_owned();
-        client.delete(&format!("/keys/{}", path_segment(&id))).await?;
+        client.delete(&format!("{path}/{}", path_segment(&id))).await?;
         report(&json!({ "id": id }), || say!("The key {} is revoked.", self.key))
     }
 }

@@ -1,5 +1,6 @@
-//! `kitbag user …`: who is here, what each has, the end of one, and exports.
+//! `kitbag user …`: who is here, what each has and may, the end of one, and exports.
 
+mod access;
 mod end;
 mod export;
 mod list;
@@ -14,11 +15,12 @@ use super::documents::path_segment;
 use super::error::CliError;
 use super::terminal::counted;
 
-/// List users, show what each has, and end one who leaves, for operators; export what you have.
+/// List users, show what each has and may, and end one who leaves, for operators; export what you have.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   kitbag user list
   kitbag user show ana
+  kitbag user access --host api.example.com
   kitbag user end ana --documents-to handbook
   kitbag user export                    everything of your own
 
@@ -29,6 +31,8 @@ pub(super) enum User {
     List(list::List),
     /// Show what a user has here.
     Show(show::Show),
+    /// Show who may use, read and reach what: a user, members of a group, for a toolkit, for a host.
+    Access(access::Access),
     /// End a user: access at once, and then what they have.
     End(end::End),
     /// Export everything that you have here, or a user whose access was ended.
@@ -40,6 +44,7 @@ impl User {
         match self {
             Self::List(command) => command.run().await,
             Self::Show(command) => command.run().await,
+            Self::Access(command) => command.run().await,
             Self::End(command) => command.run().await,
             Self::Export(command) => command.run().await,
         }

@@ -1,10 +1,23 @@
 //! With whom something is shared: options of commands.
 
 use clap::Args;
+use http::Method;
+use kitbag_access::values::view::SeenGroup;
 use kitbag_identity::Subject;
+use serde::Deserialize;
 
+use super::client::Client;
 use super::documents::path_segment;
 use super::error::CliError;
+use super::terminal::note;
+
+/// Number of groups that are suggested.
+const SUGGESTED_GROUPS: usize = 10;
+
+#[derive(Deserialize)]
+struct Groups {
+    groups: Vec<SeenGroup>,
+}
 
 /// Users, groups and everyone, as options.
 #[derive(Args, Debug)]
@@ -38,6 +51,27 @@ impl Whom {
                 .hint("name them with --group, --user or --everyone"));
         }
         Ok(subjects)
+    }
+}
+
+/// Says which of the named groups no user was seen with, and which there are. Operators alone learn that.
+pub(super) async fn note_unseen(client: &Client, subjects: &[Subject]) {
+    let named = subjects.iter().filter_map(|subject| match subject {
+        Subject::Group(name) => Some(name),
+        Subject::User(_) | Subject::Everyone => None,
+    });
+    let named: Vec<_> = named.collect();
+    if named.is_empty() {
+        return;
+    }
+    // What was asked for is done, whether the server tells the groups or not.
+    let Ok(Groups { groups }) = client.send(Method::GET, "/groups", "application/json", "").await else {
+        return;
+    };
+    for name in named.into_iter().filter(|name| !groups.iter().any(|seen| seen.name == **name)) {
+        let seen: Vec<_> = groups.iter().take(SUGGESTED_GROUPS).map(|group| group.name.as_str()).collect();
+        let seen = if seen.is_empty() { "any group".to_owned() } else { seen.join(", ") };
+        note!("nobody was seen with the group {} so far; users were seen with {}", name, seen);
     }
 }
 

@@ -186,14 +186,17 @@ fn plain_url(text: &str) -> Option<Url> {
 
 /// First segments of the server's own paths. A base URL must not start with one: a proxy that strips the base
 /// path would confuse them.
-const OWN_SEGMENTS: [&str; 20] = [
+const OWN_SEGMENTS: [&str; 24] = [
     ".well-known",
+    "access",
     "all-collections",
     "audit",
     "collections",
     "documents",
+    "export",
     "failures",
     "graphql",
+    "groups",
     "healthz",
     "hidden-tools",
     "keys",
@@ -206,6 +209,7 @@ const OWN_SEGMENTS: [&str; 20] = [
     "ui",
     "updates",
     "uploads",
+    "users",
     "vault",
 ];
 

@@ -272,8 +272,9 @@ impl CollectionStore {
     }
 
     /// Begins to remove a deleted collection for good: from now on it cannot be restored.
-    pub(super) async fn begin_purge(&self, id: &str) -> Result<(), CollectionError> {
+    pub(super) async fn begin_purge(&self, id: &str, by: &Actor) -> Result<(), CollectionError> {
         let mut transaction = self.0.begin(Scope::Collections).await?;
+        refuse_ended(&mut transaction, by.user()).await?;
         let begun = sql("UPDATE collections SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NOT NULL")
             .bind(id)
             .bind(PURGING)
@@ -380,8 +381,9 @@ async fn count(transaction: &mut Transaction, id: &str) -> kitbag_database::Resu
     Ok((number(all), number(curators)))
 }
 
-/// Counts a change, records it, and commits.
+/// Counts a change, records it, and commits, unless the user who made it was ended.
 async fn commit(mut transaction: Transaction, entry: &Entry<'_>) -> Result<(), CollectionError> {
+    refuse_ended(&mut transaction, entry.actor().user()).await?;
     count_change(&mut transaction).await?;
     audit::append(&mut transaction, entry).await?;
     Ok(transaction.commit().await?)

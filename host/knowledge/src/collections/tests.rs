@@ -127,11 +127,17 @@ async fn what_is_no_collection_is_refused() {
         assert!(unknown(collections.unshare(id, &Subject::Everyone, &ana).await));
         assert!(unknown(collections.describe(id, &about("B"), &ana).await));
         assert!(unknown(collections.delete(id, &ana).await) && unknown(collections.restore(id, &ana).await));
-        assert!(unknown(collections.begin_purge(id).await) && unknown(collections.take_over(id, &ana).await));
+        assert!(
+            unknown(collections.begin_purge(id, &ana).await)
+                && unknown(collections.take_over(id, &ana).await)
+        );
     }
     let refused = collections.unshare("a", &group("x"), &ana).await;
     assert!(matches!(refused, Err(CollectionError::NotShared { .. })));
-    assert!(matches!(collections.begin_purge("a").await, Err(CollectionError::Unknown(_))), "not in the bin");
+    assert!(
+        matches!(collections.begin_purge("a", &ana).await, Err(CollectionError::Unknown(_))),
+        "not in the bin"
+    );
 }
 
 #[tokio::test]
@@ -152,7 +158,7 @@ async fn a_user_makes_twenty() {
         collections.create("c0", &about("C"), &by("ana")).await,
         Err(CollectionError::Exists(_) | CollectionError::TooMany)
     ));
-    collections.begin_purge("c0").await.expect("it is in the bin");
+    collections.begin_purge("c0", &by("ana")).await.expect("it is in the bin");
     let restored = collections.restore("c0", &by("ana")).await;
     assert!(matches!(restored, Err(CollectionError::Unknown(_))), "it is being purged");
     assert!(collections.end_purge("c0", &by("ana")).await.expect("it has no documents"));

@@ -22,7 +22,8 @@ impl Store {
         user: &str,
         after: i64,
     ) -> kitbag_database::Result<Anonymised> {
-        // Read without a lock: it looks at all documents, and nothing names the user anew.
+        // Read without a lock: it looks at all documents, and who names the user has ended or is refused
+        // (`wait_for_writers`).
         let sequences: Vec<i64> = sql("SELECT sequence FROM documents
              WHERE sequence > $1 AND (added_by = $2 OR changed_by = $2 OR deleted_by = $2)
              ORDER BY sequence LIMIT $3")

@@ -25,7 +25,7 @@ const BATCH: usize = 500;
 pub(crate) struct Move<'m> {
     pub(crate) from: &'m Holder,
     pub(crate) to: &'m Holder,
-    /// Id of the user who moves them.
+    /// Id of the user who moves them: no batch is moved once they were ended.
     pub(crate) by: &'m str,
     /// Model of vectors, if there is one: what it has not read is embedded after a move out of a bin.
     pub(crate) model: Option<&'m str>,
@@ -74,8 +74,9 @@ impl Store {
         chosen: &Chosen,
         after: i64,
     ) -> Result<Moved, KnowledgeError> {
-        let Move { from, to, .. } = moved;
+        let Move { from, to, by, .. } = moved;
         let mut transaction = self.0.begin(Scope::Holders(&[from, to])).await?;
+        refuse_ended(&mut transaction, by).await?;
         let rows = chosen_rows(&mut transaction, from, chosen, after).await?;
         let Some(last) = rows.last().map(|row| row.sequence) else { return Ok(Moved::default()) };
         if !to.is_bin() {
@@ -108,13 +109,16 @@ impl Store {
         Ok(Moved { count: rows.len() as u64, conflicts, last: Some(last), jobs })
     }
 
-    /// Deletes chosen documents for good, with their chunks, jobs and versions: at most [`BATCH`] of them.
+    /// Deletes chosen documents for good, with their chunks, jobs and versions: at most [`BATCH`] of them. Fails if the
+    /// user `by`, empty for the server itself, was ended.
     pub(crate) async fn purge_batch(
         &self,
         holder: &Holder,
         chosen: &Chosen,
+        by: &str,
     ) -> kitbag_database::Result<Purged> {
         let mut transaction = self.0.begin(Scope::Holders(&[holder])).await?;
+        refuse_ended(&mut transaction, by).await?;
         let rows = chosen_rows(&mut transaction, holder, chosen, 0).await?;
         let sequences = list(&rows.iter().map(|row| row.sequence).collect::<Vec<_>>());
         let let_go: Vec<String> = sql("SELECT artifact FROM documents

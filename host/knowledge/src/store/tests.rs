@@ -60,7 +60,7 @@ impl Store {
     /// Deletes a document for good. Returns the digests of its files; `None` if the user has no such document.
     pub(crate) async fn remove(&self, user: &str, id: &str) -> Option<Vec<String>> {
         let chosen = Chosen::Ids(vec![id.to_owned()]);
-        let purged = self.purge_batch(&Holder::user(user), &chosen).await.expect("it can be removed");
+        let purged = self.purge_batch(&Holder::user(user), &chosen, user).await.expect("it can be removed");
         (purged.count > 0).then_some(purged.let_go)
     }
 

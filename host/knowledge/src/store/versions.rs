@@ -1,6 +1,6 @@
 //! Earlier texts of documents: of each the latest ten, for 90 days. They count towards the quota of the holder.
 
-use kitbag_database::{AssertSqlSafe, FromRow, Holder, Scope, Transaction, list, sql};
+use kitbag_database::{AssertSqlSafe, FromRow, Holder, Scope, Transaction, list, refuse_ended, sql};
 
 use super::documents::BODY;
 use super::jobs::Kind;
@@ -101,6 +101,7 @@ impl Store {
     ) -> Result<bool, KnowledgeError> {
         let now = now();
         let mut transaction = self.0.begin(Scope::Holders(&[holder])).await?;
+        refuse_ended(&mut transaction, by).await?;
         let before = usage(&mut transaction, holder).await?;
         let found: Option<(i64, String, String)> = sql("SELECT d.sequence, v.title, v.text
              FROM documents d JOIN document_versions v ON v.document = d.sequence

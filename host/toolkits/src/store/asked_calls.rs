@@ -33,7 +33,8 @@ impl AskedCalls {
     /// call's states.
     pub async fn claim(&self, user: &str, call: &str, seconds: i64) -> kitbag_database::Result<AskedCall> {
         let now = Timestamp::now().as_second();
-        let mut transaction = self.0.begin(Scope::Answers).await?;
+        // One with a lock, which the end of the user waits for.
+        let mut transaction = self.0.begin(Scope::LimitedCalls).await?;
         refuse_ended(&mut transaction, user).await?;
         sql("DELETE FROM asked_calls WHERE expires < $1").bind(now).execute(&mut transaction).await?;
         let claimed = sql("INSERT INTO asked_calls (call_id, user_id, expires)

@@ -290,6 +290,7 @@ impl OwnershipStore {
             return Err(ownership.refusal());
         }
         if !ownership.is_released {
+            refuse_ended(&mut transaction, by.user()).await?;
             ownership.record(&mut transaction, RELEASED, by.user()).await?;
             audit::append(&mut transaction, &Entry::new(Act::ToolkitReleased, by).toolkit(id)).await?;
             transaction.commit().await?;

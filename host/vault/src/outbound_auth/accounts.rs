@@ -229,8 +229,8 @@ impl AccountSignIn {
         };
         match timeout(STORE_TIMEOUT, attempts).await {
             Ok(Ok(())) => Ok(()),
-            // The user has ended the account meanwhile, with its former tokens.
-            Ok(Err(VaultError::ToolkitChanged)) => {
+            // The user has ended the account meanwhile, or was ended, with its former tokens.
+            Ok(Err(VaultError::ToolkitChanged | VaultError::UserEnded)) => {
                 self.accounts.revoke_later(vec![self.revocation(after)]);
                 Err(self.none())
             }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::form::Form;
 use super::frame::{self, Frame, Section};
-use super::subject::{SubjectRow, subject};
+use super::subject::{SeenGroups, SubjectRow, subject};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -33,6 +33,8 @@ struct AudiencePage {
     frame: Option<Frame>,
     toolkit: ListedToolkit,
     grants: Vec<Row>,
+    /// Names of groups to suggest.
+    groups: Vec<String>,
     is_private: bool,
     is_callable: bool,
     is_done: bool,
@@ -56,7 +58,7 @@ pub(super) async fn show(
     Path(id): Path<String>,
     Query(After { done }): Query<After>,
 ) -> Result<Response, WebError> {
-    page(&user, frame, &id, done, None)
+    page(&user, frame, &id, done, None).await
 }
 
 /// `POST /ui/toolkits/{id}/audience`: the fields `kind` and `name` (of the subject), `tool`, `rate`, `quota`
@@ -71,12 +73,12 @@ pub(super) async fn share(
     let form = Form::read(body).await?;
     let grant = match grant(&form) {
         Ok(grant) => grant,
-        Err(problem) => return page(&user, frame, &id, false, Some((problem, form))),
+        Err(problem) => return page(&user, frame, &id, false, Some((problem, form))).await,
     };
     match operator.audiences().share(&id, vec![grant]).await {
         Err(
             refused @ (AccessError::NoSuchTool { .. } | AccessError::Toolkit(ToolkitError::TooManyGrants)),
-        ) => page(&user, frame, &id, false, Some((refused.to_string(), form))),
+        ) => page(&user, frame, &id, false, Some((refused.to_string(), form))).await,
         shared => shared.map(|()| back(&id).into_response()).map_err(WebError::from),
     }
 }
@@ -96,7 +98,7 @@ pub(super) async fn unshare(
         // Already removed by another operator.
         Err(AccessError::Toolkit(ToolkitError::NotShared { .. })) => {}
         Err(refused @ AccessError::Toolkit(ToolkitError::LastGrant { .. })) => {
-            return page(&user, frame, &id, false, Some((refused.to_string(), Form::default())));
+            return page(&user, frame, &id, false, Some((refused.to_string(), Form::default()))).await;
         }
         unshared => unshared?,
     }
@@ -107,7 +109,7 @@ fn back(id: &str) -> Redirect {
     Redirect::to(&format!("/ui/toolkits/{id}/audience?done=true"))
 }
 
-fn page(
+async fn page(
     user: &User,
     frame: Frame,
     id: &str,
@@ -118,9 +120,11 @@ fn page(
     let toolkit = listed.ok_or_else(|| AccessError::from(ToolkitError::Unknown(id.to_owned())))?;
     let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let (problem, typed) = refused.unzip();
+    let seen = SeenGroups::read(user).await?;
     let page = AudiencePage {
         frame: Some(frame.at(Section::Operate)),
-        grants: toolkit.live.audience.grants().iter().map(Row::of).collect(),
+        grants: toolkit.live.audience.grants().iter().map(|grant| Row::of(grant, &seen)).collect(),
+        groups: seen.names(),
         is_private: toolkit.definition.visibility == Visibility::Private,
         is_callable: user.toolkit(id).is_ok(),
         toolkit,
@@ -132,8 +136,8 @@ fn page(
 }
 
 impl Row {
-    fn of(grant: &Grant) -> Self {
-        Self { subject: SubjectRow::of(&grant.subject), grant: grant.clone() }
+    fn of(grant: &Grant, seen: &SeenGroups) -> Self {
+        Self { subject: SubjectRow::of(&grant.subject, seen), grant: grant.clone() }
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) const OPERATE_PAGES: &[(&str, &str)] = &[
     ("/ui/operate/overview", "Overview"),
     ("/ui/operate", "Uploads"),
     ("/ui/operate/users", "Users"),
+    ("/ui/operate/access", "Access"),
     ("/ui/operate/audit", "Audit log"),
 ];
 

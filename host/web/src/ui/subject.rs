@@ -1,24 +1,54 @@
 //! Subjects of grants in forms: the fields `kind` and `name`.
 
+use kitbag_access::User;
 use kitbag_access::values::identity::Subject;
+use kitbag_access::values::view::SeenGroup;
 
 use super::form::Form;
+use crate::error::WebError;
+
+/// Maximum number of suggested groups.
+const SUGGESTED_GROUPS: usize = 500;
+
+/// Groups that users were seen with, for operators; others do not learn which there are.
+pub(super) struct SeenGroups(Option<Vec<SeenGroup>>);
+
+impl SeenGroups {
+    pub(super) async fn read(user: &User) -> Result<Self, WebError> {
+        Ok(Self(match user.operator() {
+            Ok(operator) => Some(operator.seen_groups().await?),
+            Err(_) => None,
+        }))
+    }
+
+    /// Names to suggest.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.iter().flatten().take(SUGGESTED_GROUPS).map(|group| group.name.clone()).collect()
+    }
+
+    fn lack(&self, subject: &Subject) -> bool {
+        let Subject::Group(name) = subject else { return false };
+        self.0.as_ref().is_some_and(|seen| !seen.iter().any(|group| group.name == *name))
+    }
+}
 
 /// A subject in a list, with the form fields that identify it.
 pub(super) struct SubjectRow {
     pub(super) who: String,
+    /// Whether it is a group that nobody was seen with.
+    pub(super) is_unseen: bool,
     pub(super) kind: &'static str,
     pub(super) name: String,
 }
 
 impl SubjectRow {
-    pub(super) fn of(subject: &Subject) -> Self {
+    pub(super) fn of(subject: &Subject, seen: &SeenGroups) -> Self {
         let (kind, name, who) = match subject {
             Subject::User(id) => ("user", id.clone(), format!("the user {id}")),
             Subject::Group(name) => ("group", name.clone(), format!("the group {name}")),
             Subject::Everyone => ("everyone", String::new(), "everyone who signs in".to_owned()),
         };
-        Self { who, kind, name }
+        Self { who, is_unseen: seen.lack(subject), kind, name }
     }
 }
 

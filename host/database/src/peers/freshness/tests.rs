@@ -1,7 +1,7 @@
 //! Freshness checks on a PostgreSQL server.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use futures::FutureExt;
@@ -15,6 +15,9 @@ use crate::{Holder, Scope, Transaction, sql};
 #[derive(Default)]
 struct Seen {
     generation: AtomicI64,
+    user_ends: AtomicI64,
+    /// Whether the registry cannot be read.
+    is_broken: AtomicBool,
     secrets: Mutex<HashMap<String, i64>>,
     times_all_secrets: AtomicUsize,
     times_everything: AtomicUsize,
@@ -23,14 +26,16 @@ struct Seen {
 impl Copies for Arc<Seen> {
     fn registry(&self, generation: i64) -> BoxFuture<'_, Result<(), String>> {
         self.generation.store(generation, Ordering::SeqCst);
-        async { Ok(()) }.boxed()
+        let is_broken = self.is_broken.load(Ordering::SeqCst);
+        async move { if is_broken { Err("the registry cannot be read".to_owned()) } else { Ok(()) } }.boxed()
     }
 
     fn collections(&self, _: i64) -> BoxFuture<'_, Result<(), String>> {
         async { Ok(()) }.boxed()
     }
 
-    fn user_ends(&self, _: i64) -> BoxFuture<'_, Result<(), String>> {
+    fn user_ends(&self, number: i64) -> BoxFuture<'_, Result<(), String>> {
+        self.user_ends.store(number, Ordering::SeqCst);
         async { Ok(()) }.boxed()
     }
 
@@ -131,6 +136,19 @@ async fn a_smaller_revision_is_another_one() {
         freshness.catch_up("ben").await.expect("the database answers");
     }
     assert_eq!(seen.times(), [2, 1]);
+}
+
+#[tokio::test]
+#[ignore = "needs a database server"]
+async fn an_end_takes_effect_although_other_copies_cannot_be_made() {
+    let (database, freshness, seen, _folder) = process().await;
+    freshness.catch_up("ana").await.expect("the database answers");
+    seen.is_broken.store(true, Ordering::SeqCst);
+    database.execute("UPDATE registry SET user_ends = 5").await;
+
+    assert_eq!(freshness.catch_up("ana").await, Err(NoAnswer));
+
+    assert_eq!(seen.user_ends.load(Ordering::SeqCst), 5);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::cli::confirmation::Confirmation;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use crate::cli::whom::{Whom, query_parameter};
+use crate::cli::whom::{Whom, note_unseen, query_parameter};
 
 /// Share a collection with groups, users or everyone; without any, list its members.
 #[derive(Args, Debug)]
@@ -69,10 +69,11 @@ impl Share {
             return Members { members: members.unwrap_or_default() }.report(&id);
         }
         let role = if curator { Role::Curator } else { Role::Reader };
-        let members = subjects.into_iter().map(|subject| Membership { subject, role }).collect();
+        let members = subjects.iter().map(|subject| Membership { subject: subject.clone(), role }).collect();
         let body = json!(Members { members }).to_string();
         let path = format!("{}/members", path(&id));
         let shared: Members = client.send(Method::POST, &path, "application/json", body).await?;
+        note_unseen(&client, &subjects).await;
         shared.report(&id)
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
 use crate::cli::terminal::say;
-use crate::cli::whom::{Whom, query_parameter};
+use crate::cli::whom::{Whom, note_unseen, query_parameter};
 
 /// Share a toolkit with groups or users, and limit their calls; without any, list with whom it is shared.
 #[derive(Args, Debug)]
@@ -82,6 +82,7 @@ impl Share {
             });
             let body = json!({ "grants": grants.collect::<Vec<_>>() });
             let shared = client.send(Method::POST, &path, "application/json", body.to_string()).await?;
+            note_unseen(&client, &subjects).await;
             return show(&id, &shared);
         }
         show(&id, &client.send(Method::GET, &path, "application/json", "").await?)

@@ -113,7 +113,7 @@ fn key_line(key: &KeyItem) -> Text {
     let reach = key.toolkits.as_ref().map_or_else(|| "everything".to_owned(), |ids| ids.join(", "));
     let expires = key.expires_at.as_deref().unwrap_or("never");
     let used = key.used_at.as_deref().unwrap_or("never");
-    text!(
+    let line = text!(
         "{} {}: {}\n          made {}\n          expires {}\n          used {}",
         key.id,
         key.name,
@@ -121,7 +121,11 @@ fn key_line(key: &KeyItem) -> Text {
         key.created_at,
         expires,
         used
-    )
+    );
+    match &key.pauses_at {
+        Some(at) => text!("{}\n          pauses {} unless its user signs in before", line, at),
+        None => line,
+    }
 }
 
 fn print_tools(label: &'static str, tools: &[ToolItem]) {

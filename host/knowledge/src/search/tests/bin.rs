@@ -74,7 +74,7 @@ async fn a_feed_goes_to_the_bin_and_comes_back_as_one() {
 
     let source = || Chosen::Source("user".to_owned());
     assert_eq!(library.knowledge.delete(&ana, source(), "ana").await.expect("it can be deleted"), 3);
-    assert_eq!(library.knowledge.purge(&ana.bin(), chosen()).await.expect("it can be purged"), 2);
+    assert_eq!(library.knowledge.purge(&ana.bin(), chosen(), "ana").await.expect("it can be purged"), 2);
     assert_eq!(in_bin(&library, &ana).await, ["C"]);
     assert_eq!(library.knowledge.usage(&ana).await.expect("it can be read").0.documents, 1);
 }

@@ -16,6 +16,7 @@ impl From<base::KnowledgeError> for knowledge::KnowledgeError {
             base::KnowledgeError::Quota(exceeded) => Self::Invalid(exceeded.to_string()),
             base::KnowledgeError::TooManyUploads(refusal) => Self::Unavailable(refusal.to_string()),
             base::KnowledgeError::DiskFull(full) => Self::Unavailable(full.to_string()),
+            base::KnowledgeError::Storage(cause) if cause.is_user_ended() => Self::Invalid(cause.to_string()),
             base::KnowledgeError::Storage(cause) => {
                 error!(%cause, "the knowledge base failed");
                 Self::Unavailable("the knowledge base cannot be reached now; try again later".to_owned())
