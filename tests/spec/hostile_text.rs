@@ -125,6 +125,7 @@ fn further_runs(path: &[String]) -> Vec<Vec<String>> {
     let runs: &[&[&str]] = match path.as_slice() {
         ["audit"] => &[&["--verify"]],
         ["collection", "list"] => &[&["--all"]],
+        ["key", "revoke"] => &[&["evil", "--user", "evil"]],
         ["user", "access"] => &[&["--group", "evil"], &["--toolkit", "evil"], &["--host", "evil"]],
         ["user", "end"] => &[&["evil", "--documents-to", "evil", "--yes"], &["evil", "--erase", "--yes"]],
         ["documents", "list"] => &[&["--collection", "evil"]],

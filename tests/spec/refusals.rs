@@ -153,10 +153,12 @@ async fn of_users(kitbag: &Kitbag, ana: &User) -> [(&'static str, String); 3] {
     let key = ana.post("/keys", &json!({ "name": "ends" })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
     let by_key = program.post("/users/una/end", &end).await.assert_status(403);
+    let revoked = program.delete("/users/una/keys/any").await.assert_status(403);
+    assert_eq!(revoked.text(), by_key.text());
     let export = ana.get("/users/una/export").await.assert_status(409);
     [
         ("the end of yourself", own.text().to_owned()),
-        ("the end of a user by a key", by_key.text().to_owned()),
+        ("the end of a user by a key, or of another user's key", by_key.text().to_owned()),
         ("an export of somebody who is here", export.text().to_owned()),
     ]
 }

@@ -1,6 +1,9 @@
 //! Errors of access.
 
+use std::path::Path;
+
 use kitbag_base::disk::DiskFull;
+use kitbag_base::ownership::shell_quoted;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_database::DatabaseError;
 use kitbag_identity::EndUserError;
@@ -77,7 +80,8 @@ pub enum AccessError {
     OwnEnd,
     /// An operator exports only what users have whose access was ended.
     #[error(
-        "{0} can export what they have themselves. You can once their access is ended: `kitbag user end {0} --access-only`."
+        "{0} can export what they have themselves. You can once their access is ended: `kitbag user end {quoted} --access-only`.",
+        quoted = shell_quoted(Path::new(.0))
     )]
     ExportOfOther(String),
     /// The user reads another export.
@@ -90,7 +94,7 @@ pub enum AccessError {
     #[error("There is no user {0} who was seen or has anything here; `kitbag user list` lists all.")]
     UnknownUser(String),
     /// The user has no key with this id.
-    #[error("{user} has no key {key}; `kitbag user show {user}` lists all.")]
+    #[error("{user} has no key {key}; `kitbag user show {quoted}` lists all.", quoted = shell_quoted(Path::new(user)))]
     UnknownKey {
         /// The user.
         user: String,

@@ -124,6 +124,20 @@ impl Fixture {
         self.member(name, &[])
     }
 
+    /// Returns a program with a key of a user.
+    fn program(&self, user: &str) -> User {
+        self.access.of(&Arc::new(Caller {
+            user_id: user.to_owned(),
+            profile: TokenProfile::Key,
+            client_id: None,
+            key_id: Some("key".to_owned()),
+            issued_at: i64::MAX,
+            scopes: Vec::new(),
+            toolkits: None,
+            groups: Groups::default(),
+        }))
+    }
+
     /// Returns a user in these groups.
     fn member(&self, name: &str, groups: &[&str]) -> User {
         self.access.of(&Arc::new(Caller {

@@ -12,18 +12,17 @@ use std::sync::Arc;
 use kitbag_identity::{Groups, MAX_USERS_OF_PAGE};
 use kitbag_knowledge::collections::{Collection, Role};
 use kitbag_net::egress::canonical_host;
-use kitbag_toolkits::{Live, Reach, ReachItem};
+use kitbag_toolkits::Live;
 
 use super::error::AccessError;
 use super::operator::Operator;
 use super::rules::{self, Given, GivenTo};
-use values::{AccessView, CollectionAccess, People, Question, Right, SeenGroup, ToolkitAccess};
+use values::{AccessView, CollectionAccess, People, Question, Right, SeenGroup, SeenGroups, ToolkitAccess};
 
+/// Maximum number of groups that are kept in memory and listed.
+const MAX_SEEN_GROUPS: usize = 5000;
 /// Number of listed users.
 const LISTED_PEOPLE: usize = 200;
-/// Kinds of the parts of a reach that are hosts.
-const HOST_KINDS: [&str; 2] = ["Network", "Sign-in"];
-
 /// Default ports of HTTPS and HTTP.
 const DEFAULT_PORTS: [&str; 2] = ["443", "80"];
 
@@ -47,15 +46,24 @@ impl Operator {
         }
     }
 
-    /// Returns the groups that users were seen with, by name.
-    pub async fn seen_groups(&self) -> Result<Vec<SeenGroup>, AccessError> {
+    /// Returns the groups that users were seen with, by name: the first [`MAX_SEEN_GROUPS`] of them that are found.
+    pub async fn seen_groups(&self) -> Result<SeenGroups, AccessError> {
         let mut groups: BTreeMap<String, u64> = BTreeMap::new();
-        for person in self.people().await? {
+        let mut is_complete = true;
+        self.for_each_person(|person| {
             for name in person.groups.iter() {
-                *groups.entry(name.to_owned()).or_default() += 1;
+                if let Some(users) = groups.get_mut(name) {
+                    *users += 1;
+                } else if groups.len() < MAX_SEEN_GROUPS {
+                    groups.insert(name.to_owned(), 1);
+                } else {
+                    is_complete = false;
+                }
             }
-        }
-        Ok(groups.into_iter().map(|(name, users)| SeenGroup { name, users }).collect())
+        })
+        .await?;
+        let groups = groups.into_iter().map(|(name, users)| SeenGroup { name, users }).collect();
+        Ok(SeenGroups { groups, is_complete })
     }
 
     async fn view_of_user(&self, id: &str) -> Result<AccessView, AccessError> {
@@ -75,8 +83,13 @@ impl Operator {
 
     async fn view_of_group(&self, name: &str) -> Result<AccessView, AccessError> {
         let groups = Groups::from_iter([name.to_owned()]);
-        let people = self.people().await?;
-        let members = People::of(people.iter().filter(|person| person.groups.contains(name)));
+        let mut members = People::default();
+        self.for_each_person(|person| {
+            if person.groups.contains(name) {
+                members.add(person);
+            }
+        })
+        .await?;
         Ok(AccessView {
             is_known: members.count > 0,
             is_operator: self.0.access.0.roles.load().are_for_operators(&groups),
@@ -98,14 +111,9 @@ impl Operator {
         let collection =
             |(collection, role): (&Arc<_>, _)| CollectionAccess::of(collection, role, user, groups);
         AccessView {
-            question,
-            is_known: true,
-            is_operator: false,
-            is_ended: false,
-            groups: Vec::new(),
-            people: None,
             toolkits: stores.toolkits.registry.load().all().filter_map(toolkit).collect(),
             collections: directory.of(user, groups).into_values().map(collection).collect(),
+            ..AccessView::about(question)
         }
     }
 
@@ -115,32 +123,31 @@ impl Operator {
         question: &Question,
         is_meant: impl Fn(&Live) -> bool,
     ) -> Result<AccessView, AccessError> {
-        let people = self.people().await?;
-        let toolkit = |live: &Arc<Live>| {
-            let given = rules::given(live);
-            let may = |it: &&Person| given.iter().any(|given| given.applies_to(&it.id, &it.groups));
-            let users = People::of(people.iter().filter(may));
-            ToolkitAccess { people: Some(users), ..ToolkitAccess::of(live, given) }
-        };
         let registry = self.0.stores().toolkits.registry.load();
-        let toolkits: Vec<_> = registry.all().filter(|live| is_meant(live)).map(toolkit).collect();
-        Ok(AccessView {
-            question: question.clone(),
-            is_known: !toolkits.is_empty(),
-            is_operator: false,
-            is_ended: false,
-            groups: Vec::new(),
-            people: None,
-            toolkits,
-            collections: Vec::new(),
+        let meant = registry.all().filter(|live| is_meant(live));
+        let mut toolkits: Vec<_> = meant.map(|live| (live, rules::given(live), People::default())).collect();
+        self.for_each_person(|person| {
+            for (_, given, people) in &mut toolkits {
+                if given.iter().any(|given| given.applies_to(&person.id, &person.groups)) {
+                    people.add(person);
+                }
+            }
         })
+        .await?;
+        let toolkits: Vec<_> = toolkits
+            .into_iter()
+            .map(|(live, given, people)| ToolkitAccess {
+                people: Some(people),
+                ..ToolkitAccess::of(live, given)
+            })
+            .collect();
+        Ok(AccessView { is_known: !toolkits.is_empty(), toolkits, ..AccessView::about(question.clone()) })
     }
 
-    /// Returns all users who have signed in, except those whose access was ended.
-    async fn people(&self) -> Result<Vec<Person>, AccessError> {
+    /// Calls `each` with all users who have signed in, except those whose access was ended, by id.
+    async fn for_each_person(&self, mut each: impl FnMut(&Person)) -> Result<(), AccessError> {
         let users = &self.0.stores().users;
         let roles = self.0.access.0.roles.load();
-        let mut people = Vec::new();
         let mut after = String::new();
         loop {
             let page = users.list(&after, MAX_USERS_OF_PAGE).await.map_err(AccessError::Users)?;
@@ -149,25 +156,36 @@ impl Operator {
             for user in page.into_iter().filter(|user| !user.is_ended()) {
                 let Some(sign_ins) = user.sign_ins else { continue };
                 let groups = roles.local_groups.get(&user.id).cloned().unwrap_or(sign_ins.groups);
-                people.push(Person { id: user.id, groups });
+                each(&Person { id: user.id, groups });
             }
             if is_last {
-                return Ok(people);
+                return Ok(());
             }
         }
     }
 }
 
-impl People {
-    fn of<'a>(people: impl Iterator<Item = &'a Person>) -> Self {
-        let mut all = Self::default();
-        for person in people {
-            all.count += 1;
-            if all.first.len() < LISTED_PEOPLE {
-                all.first.push(person.id.clone());
-            }
+impl AccessView {
+    fn about(question: Question) -> Self {
+        Self {
+            question,
+            is_known: true,
+            is_operator: false,
+            is_ended: false,
+            groups: Vec::new(),
+            people: None,
+            toolkits: Vec::new(),
+            collections: Vec::new(),
         }
-        all
+    }
+}
+
+impl People {
+    fn add(&mut self, person: &Person) {
+        self.count += 1;
+        if self.first.len() < LISTED_PEOPLE {
+            self.first.push(person.id.clone());
+        }
     }
 }
 
@@ -177,7 +195,7 @@ impl ToolkitAccess {
             id: live.definition.id.clone(),
             owner: live.owner.clone(),
             by: by.into_iter().map(Right::from).collect(),
-            reaches: reach(live),
+            reaches: live.reach.items(),
             people: None,
         }
     }
@@ -204,13 +222,6 @@ impl CollectionAccess {
     }
 }
 
-/// Returns all parts of what a toolkit reaches, except its owner.
-fn reach(live: &Live) -> Vec<ReachItem> {
-    let mut all = live.reach.beyond(&Reach::default());
-    all.retain(|item| item.kind != "Owner");
-    all
-}
-
 /// Whether a toolkit sends requests to a host. Without a port, any port is meant; a declared host without one stands
 /// for the default port of either scheme.
 fn reaches(live: &Live, wanted: &str) -> bool {
@@ -221,7 +232,7 @@ fn reaches(live: &Live, wanted: &str) -> bool {
             .is_none_or(|wanted| port.map_or(DEFAULT_PORTS.contains(&wanted), |port| port == wanted));
         host == wanted_host && is_port
     };
-    reach(live).iter().any(|item| HOST_KINDS.contains(&item.kind.as_str()) && is_wanted(&item.name))
+    live.reach.hosts().any(is_wanted)
 }
 
 /// Splits `host:port`; an IPv6 address is in brackets.

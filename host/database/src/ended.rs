@@ -7,12 +7,16 @@ use super::{Database, DatabaseError, Result, Scope, Transaction, sql};
 /// A transaction that stores something for a user calls this: whatever began before the end must not store it
 /// afterwards. What removes the user's data calls [`wait_for_writers`] first, so it sees what was stored before.
 pub async fn refuse_ended(transaction: &mut Transaction, user: &str) -> Result<()> {
-    let is_ended: bool = sql("SELECT EXISTS (SELECT 1 FROM users
-                 WHERE user_id = $1 AND ended_at IS NOT NULL AND COALESCE(signed_in_at, 0) <= ended_at)")
+    if is_ended(transaction, user).await? { Err(DatabaseError::user_ended()) } else { Ok(()) }
+}
+
+/// Returns whether this user was ended, and has not signed in again since.
+pub async fn is_ended(transaction: &mut Transaction, user: &str) -> Result<bool> {
+    sql("SELECT EXISTS (SELECT 1 FROM users
+             WHERE user_id = $1 AND ended_at IS NOT NULL AND COALESCE(signed_in_at, 0) <= ended_at)")
     .bind(user)
     .fetch_value(transaction)
-    .await?;
-    if is_ended { Err(DatabaseError::user_ended()) } else { Ok(()) }
+    .await
 }
 
 /// Waits until the transactions that write in this scope have ended.

@@ -50,7 +50,7 @@ use sqlx::{Postgres, Sqlite};
 pub use sqlx_macros::FromRow;
 
 pub use builder::StatementBuilder;
-pub use ended::{refuse_ended, wait_for_writers};
+pub use ended::{is_ended, refuse_ended, wait_for_writers};
 pub use error::DatabaseError;
 pub use holder::Holder;
 pub use pool::PoolReading;

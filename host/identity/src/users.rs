@@ -30,8 +30,8 @@ use tracing::error;
 
 use self::ended::EndedUsers;
 use self::recording::Recording;
+pub(super) use self::store::is_ended_since;
 use self::store::{SignIn, Store, UserRow};
-pub(super) use self::store::{is_ended, is_ended_since};
 use super::browser_sessions::Grant;
 use super::caller::{Caller, TokenProfile};
 use super::claims::MAX_SUBJECT_BYTES;

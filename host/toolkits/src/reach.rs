@@ -90,6 +90,16 @@ impl Reach {
         !self.scopes.is_empty()
     }
 
+    /// Returns all parts but the owner.
+    pub fn items(&self) -> Vec<ReachItem> {
+        self.beyond(&Self { owner: self.owner.clone(), ..Self::default() })
+    }
+
+    /// Returns the hosts that receive requests of the toolkit, or of the server for it, in their canonical spelling.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(String::as_str).chain(self.auth.iter().map(Auth::api_host))
+    }
+
     /// Returns the parts that are beyond `agreed`; empty if everything is covered.
     pub fn beyond(&self, agreed: &Self) -> Vec<ReachItem> {
         let allowed = Allowlist::parse(&agreed.hosts).unwrap_or_default();

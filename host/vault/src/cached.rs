@@ -25,32 +25,29 @@ pub(super) async fn forget(
 /// Deletes the values that a toolkit has cached for all users, in batches, before a transaction that deletes
 /// the remaining ones: this keeps that transaction within the database's time limits.
 pub async fn forget_most(database: &Database, toolkit: &str) -> kitbag_database::Result<()> {
-    loop {
-        let mut transaction = database.begin(Scope::AllCached).await?;
-        let removed = sql("DELETE FROM cached_values WHERE (user_id, toolkit_id, digest) IN (
-                 SELECT user_id, toolkit_id, digest FROM cached_values WHERE toolkit_id = $1 LIMIT $2)")
-        .bind(toolkit)
-        .bind(BATCH_ROWS)
-        .execute(&mut transaction)
-        .await?;
-        transaction.commit().await?;
-        if removed < u64::from(BATCH_ROWS) {
-            return Ok(());
-        }
-    }
+    let some = "DELETE FROM cached_values WHERE (user_id, toolkit_id, digest) IN (
+        SELECT user_id, toolkit_id, digest FROM cached_values WHERE toolkit_id = $1 LIMIT $2)";
+    forget_in_batches(database, some, toolkit).await?;
+    Ok(())
 }
 
 /// Deletes what all toolkits have cached for a user, in batches. Returns the number of values.
 pub(super) async fn forget_user(database: &Database, user: &str) -> kitbag_database::Result<u64> {
+    let some = "DELETE FROM cached_values WHERE (user_id, toolkit_id, digest) IN (
+        SELECT user_id, toolkit_id, digest FROM cached_values WHERE user_id = $1 LIMIT $2)";
+    forget_in_batches(database, some, user).await
+}
+
+/// Runs a statement with `whose` and a number of rows, a transaction each, until it deletes fewer. Returns the number of all.
+async fn forget_in_batches(
+    database: &Database,
+    some: &'static str,
+    whose: &str,
+) -> kitbag_database::Result<u64> {
     let mut all = 0;
     loop {
         let mut transaction = database.begin(Scope::AllCached).await?;
-        let removed = sql("DELETE FROM cached_values WHERE (user_id, toolkit_id, digest) IN (
-                 SELECT user_id, toolkit_id, digest FROM cached_values WHERE user_id = $1 LIMIT $2)")
-        .bind(user)
-        .bind(BATCH_ROWS)
-        .execute(&mut transaction)
-        .await?;
+        let removed = sql(some).bind(whose).bind(BATCH_ROWS).execute(&mut transaction).await?;
         transaction.commit().await?;
         all += removed;
         if removed < u64::from(BATCH_ROWS) {

@@ -3,8 +3,8 @@
 use axum::extract::Query;
 use axum::http::StatusCode;
 use kitbag_access::Operator;
-use kitbag_access::values::view::{AccessView, Question, SeenGroup};
-use serde::{Deserialize, Serialize};
+use kitbag_access::values::view::{AccessView, Question, SeenGroups};
+use serde::Deserialize;
 
 use super::error::WebError;
 use crate::authenticate::By;
@@ -18,12 +18,6 @@ pub(super) struct Asked {
     group: Option<String>,
     toolkit: Option<String>,
     host: Option<String>,
-}
-
-/// Groups, by name.
-#[derive(Serialize)]
-pub(super) struct Groups {
-    groups: Vec<SeenGroup>,
 }
 
 impl Asked {
@@ -53,6 +47,6 @@ pub(super) async fn show(
 }
 
 /// `GET /groups`: groups that users were seen with at their last sign-in, with how many.
-pub(super) async fn groups(By(operator): By<Operator>) -> Result<Json<Groups>, WebError> {
-    Ok(Json(Groups { groups: operator.seen_groups().await? }))
+pub(super) async fn groups(By(operator): By<Operator>) -> Result<Json<SeenGroups>, WebError> {
+    Ok(Json(operator.seen_groups().await?))
 }

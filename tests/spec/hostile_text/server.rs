@@ -100,7 +100,7 @@ fn good(head: &Parts, server: &str) -> Response {
             "d0": { "state": "FAILED", "reason": EVIL, "collection": EVIL },
         } }),
         ("GET", "/access") => access_view(),
-        ("GET", "/groups") => json!({ "groups": [{ "name": EVIL, "users": 1 }] }),
+        ("GET", "/groups") => json!({ "groups": [{ "name": EVIL, "users": 1 }], "isComplete": true }),
         ("GET", "/users") => json!({ "users": [user()], "next": EVIL }),
         ("POST", path) if path.starts_with("/users/") => user_end(),
         (_, path) if path.starts_with("/users/") => user(),

@@ -61,23 +61,11 @@ const READING: [&str; 13] = [
 ];
 
 fn caller(fixture: &Fixture, name: &str) -> User {
-    let key = |user: &str| {
-        fixture.access.of(&Arc::new(Caller {
-            user_id: user.to_owned(),
-            profile: TokenProfile::Key,
-            client_id: None,
-            key_id: Some("key".to_owned()),
-            issued_at: i64::MAX,
-            scopes: Vec::new(),
-            toolkits: None,
-            groups: Groups::default(),
-        }))
-    };
     match name {
         "sal" => fixture.member("sal", &["sales"]),
         "gil" => fixture.member("gil", &["cleo", "Sales", "sales ", "group:sales", "user:cleo"]),
-        "prog" => key("sal"),
-        "cleos" => key("cleo"),
+        "prog" => fixture.program("sal"),
+        "cleos" => fixture.program("cleo"),
         name => fixture.user(name),
     }
 }

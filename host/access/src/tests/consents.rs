@@ -226,16 +226,7 @@ async fn a_program_cannot_agree_for_its_user() {
     let fixture = books().await;
     set_secret(&fixture.user("una"), "books").await.expect("una sees it");
     activate(&fixture, "2.0.0", None).await;
-    let program = fixture.access.of(&Arc::new(Caller {
-        user_id: "una".to_owned(),
-        profile: TokenProfile::Key,
-        client_id: None,
-        key_id: Some("key".to_owned()),
-        issued_at: i64::MAX,
-        scopes: Vec::new(),
-        toolkits: None,
-        groups: Groups::default(),
-    }));
+    let program = fixture.program("una");
 
     let digest = status(&program).await.digest;
     let refused = program.toolkit("books").expect("it is shared").agree(&digest).await;

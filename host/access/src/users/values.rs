@@ -53,6 +53,23 @@ pub struct UserCounts {
     pub collections: u64,
 }
 
+impl UserCounts {
+    /// Returns the numbers that are not 0, each with the noun of one.
+    pub fn named(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let all = [
+            (self.documents.documents, "document"),
+            (self.bin.documents, "deleted document"),
+            (self.accounts, "account"),
+            (self.secrets, "secret"),
+            (self.keys, "key"),
+            (self.sessions, "session"),
+            (self.toolkits, "toolkit"),
+            (self.collections, "collection"),
+        ];
+        all.into_iter().filter(|(number, _)| *number > 0)
+    }
+}
+
 /// Number and size of documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Size {

@@ -92,6 +92,47 @@ pub struct CollectionAccess {
     pub by: Vec<String>,
 }
 
+impl Right {
+    /// Formats rights, such as `owner; group:sales (find, list)`.
+    pub fn all_in_words(rights: &[Self]) -> String {
+        let words = |Self { to, tools }: &Self| match tools {
+            None => to.clone(),
+            Some(tools) => format!("{to} ({})", tools.join(", ")),
+        };
+        rights.iter().map(words).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl People {
+    /// Formats the first `shown` users, and how many there are besides.
+    pub fn in_words(&self, shown: usize) -> String {
+        let shown = &self.first[..self.first.len().min(shown)];
+        let more = self.count.saturating_sub(shown.len() as u64);
+        match (self.count, more) {
+            (0, _) => "nobody who has signed in".to_owned(),
+            (_, 0) => shown.join(", "),
+            _ => format!("{} and {more} more", shown.join(", ")),
+        }
+    }
+}
+
+/// Groups that users were seen with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenGroups {
+    /// Groups, by name.
+    pub groups: Vec<SeenGroup>,
+    /// Whether these are all; otherwise nothing can be said of a group that is not among them.
+    pub is_complete: bool,
+}
+
+impl SeenGroups {
+    /// Whether nobody was seen with the group of this name.
+    pub fn lack(&self, name: &str) -> bool {
+        self.is_complete && !self.groups.iter().any(|group| group.name == name)
+    }
+}
+
 /// A group that users were seen with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenGroup {

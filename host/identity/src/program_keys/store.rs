@@ -1,10 +1,9 @@
 //! All SQL about keys of programs. Times are milliseconds since 1970.
 
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, FromRow, Scope, Transaction, list, sql};
+use kitbag_database::{Database, FromRow, Scope, Transaction, is_ended, list, sql};
 
 use super::{KeyError, MAX_KEYS_OF_USER, id};
-use crate::users::is_ended;
 
 /// The keys of one issuer's users.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kitbag_database::audit::{self, Act, Actor, Entry};
-use kitbag_database::{Database, ERASED_USER, Executor, FromRow, Scope, Transaction, sql};
+use kitbag_database::{Database, ERASED_USER, Executor, FromRow, Scope, Transaction, is_ended, sql};
 
 use super::ended::{EndedUser, EndedUsers};
 use super::{EndUserError, EndedAccess, now};
@@ -66,15 +66,6 @@ pub(crate) async fn is_ended_since(
         .bind(since)
         .fetch_value(executor)
         .await
-}
-
-/// Returns whether a user's access was ended, and the user has not signed in since.
-pub(crate) async fn is_ended(transaction: &mut Transaction, user: &str) -> kitbag_database::Result<bool> {
-    sql("SELECT EXISTS (SELECT 1 FROM users WHERE user_id = $1 AND ended_at IS NOT NULL
-             AND (signed_in_at IS NULL OR signed_in_at <= ended_at))")
-    .bind(user)
-    .fetch_value(transaction)
-    .await
 }
 
 impl SignIn {

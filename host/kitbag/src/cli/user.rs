@@ -68,16 +68,5 @@ fn count(count: u64, noun: &str) -> String {
 
 /// Numbers of what a user has, in words; empty for nothing.
 fn in_words(counts: &UserCounts) -> String {
-    let all = [
-        (counts.documents.documents, "document"),
-        (counts.bin.documents, "deleted document"),
-        (counts.accounts, "account"),
-        (counts.secrets, "secret"),
-        (counts.keys, "key"),
-        (counts.sessions, "session"),
-        (counts.toolkits, "toolkit"),
-        (counts.collections, "collection"),
-    ];
-    let some = all.into_iter().filter(|(number, _)| *number > 0);
-    some.map(|(number, noun)| count(number, noun)).collect::<Vec<_>>().join(", ")
+    counts.named().map(|(number, noun)| count(number, noun)).collect::<Vec<_>>().join(", ")
 }

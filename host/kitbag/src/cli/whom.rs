@@ -2,9 +2,8 @@
 
 use clap::Args;
 use http::Method;
-use kitbag_access::values::view::SeenGroup;
+use kitbag_access::values::view::SeenGroups;
 use kitbag_identity::Subject;
-use serde::Deserialize;
 
 use super::client::Client;
 use super::documents::path_segment;
@@ -13,11 +12,6 @@ use super::terminal::note;
 
 /// Number of groups that are suggested.
 const SUGGESTED_GROUPS: usize = 10;
-
-#[derive(Deserialize)]
-struct Groups {
-    groups: Vec<SeenGroup>,
-}
 
 /// Users, groups and everyone, as options.
 #[derive(Args, Debug)]
@@ -65,11 +59,12 @@ pub(super) async fn note_unseen(client: &Client, subjects: &[Subject]) {
         return;
     }
     // What was asked for is done, whether the server tells the groups or not.
-    let Ok(Groups { groups }) = client.send(Method::GET, "/groups", "application/json", "").await else {
+    let Ok(known) = client.send::<SeenGroups>(Method::GET, "/groups", "application/json", "").await else {
         return;
     };
-    for name in named.into_iter().filter(|name| !groups.iter().any(|seen| seen.name == **name)) {
-        let seen: Vec<_> = groups.iter().take(SUGGESTED_GROUPS).map(|group| group.name.as_str()).collect();
+    for name in named.into_iter().filter(|name| known.lack(name)) {
+        let seen: Vec<_> =
+            known.groups.iter().take(SUGGESTED_GROUPS).map(|group| group.name.as_str()).collect();
         let seen = if seen.is_empty() { "any group".to_owned() } else { seen.join(", ") };
         note!("nobody was seen with the group {} so far; users were seen with {}", name, seen);
     }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use kitbag_access::Operator;
 use kitbag_access::values::collections::Role;
-use kitbag_access::values::view::{AccessView, People, Question, Right, SeenGroup};
+use kitbag_access::values::view::{AccessView, Question, Right, SeenGroup};
 use serde::Deserialize;
 
 use super::frame::{self, Frame, Section};
@@ -15,6 +15,8 @@ use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
 
+/// Number of listed users.
+const LISTED_PEOPLE: usize = 200;
 /// Number of listed groups.
 const LISTED_GROUPS: usize = 200;
 
@@ -46,7 +48,7 @@ pub(super) async fn show(
         Some(question) => Some(operator.access_view(question).await?),
         None => None,
     };
-    let groups = operator.seen_groups().await?.into_iter().take(LISTED_GROUPS);
+    let groups = operator.seen_groups().await?.groups.into_iter().take(LISTED_GROUPS);
     let page = AccessPage {
         frame: Some(frame.at(Section::Operate)),
         groups: groups.map(|group| (group.clone(), path("group", &group.name))).collect(),
@@ -80,23 +82,6 @@ fn unknown(view: &AccessView) -> &'static str {
         Question::Group(_) => "Nobody was seen with this group.",
         Question::Toolkit(_) => "There is no such toolkit.",
         Question::Host(_) => "No toolkit reaches this host.",
-    }
-}
-
-fn rights(by: &[Right]) -> String {
-    let right = |Right { to, tools }: &Right| match tools {
-        None => to.clone(),
-        Some(tools) => format!("{to} ({})", tools.join(", ")),
-    };
-    by.iter().map(right).collect::<Vec<_>>().join("; ")
-}
-
-fn people(People { count, first }: &People) -> String {
-    let more = count.saturating_sub(first.len() as u64);
-    match (*count, more) {
-        (0, _) => "nobody who has signed in".to_owned(),
-        (_, 0) => first.join(", "),
-        _ => format!("{} and {more} more", first.join(", ")),
     }
 }
 

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::form::Form;
 use super::frame::{self, Frame, Section};
-use super::subject::{SeenGroups, SubjectRow, subject};
+use super::subject::{KnownGroups, SubjectRow, subject};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -120,11 +120,11 @@ async fn page(
     let toolkit = listed.ok_or_else(|| AccessError::from(ToolkitError::Unknown(id.to_owned())))?;
     let status = if refused.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let (problem, typed) = refused.unzip();
-    let seen = SeenGroups::read(user).await?;
+    let known = KnownGroups::read(user).await?;
     let page = AudiencePage {
         frame: Some(frame.at(Section::Operate)),
-        grants: toolkit.live.audience.grants().iter().map(|grant| Row::of(grant, &seen)).collect(),
-        groups: seen.names(),
+        grants: toolkit.live.audience.grants().iter().map(|grant| Row::of(grant, &known)).collect(),
+        groups: known.names(),
         is_private: toolkit.definition.visibility == Visibility::Private,
         is_callable: user.toolkit(id).is_ok(),
         toolkit,
@@ -136,8 +136,8 @@ async fn page(
 }
 
 impl Row {
-    fn of(grant: &Grant, seen: &SeenGroups) -> Self {
-        Self { subject: SubjectRow::of(&grant.subject, seen), grant: grant.clone() }
+    fn of(grant: &Grant, known: &KnownGroups) -> Self {
+        Self { subject: SubjectRow::of(&grant.subject, known), grant: grant.clone() }
     }
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::form::Form;
 use super::frame::{self, Frame, Section};
-use super::subject::{SeenGroups, SubjectRow, subject};
+use super::subject::{KnownGroups, SubjectRow, subject};
 use super::text;
 use crate::authenticate::By;
 use crate::error::WebError;
@@ -237,14 +237,14 @@ async fn page(
     let documents = user.documents().of(Some(id))?;
     let (usage, quota) = documents.usage().await?;
     let (status, problem, typed) = refusal(refused);
-    let seen = SeenGroups::read(user).await?;
+    let known = KnownGroups::read(user).await?;
     let row =
-        |member: &Membership| Row { subject: SubjectRow::of(&member.subject, &seen), role: member.role };
+        |member: &Membership| Row { subject: SubjectRow::of(&member.subject, &known), role: member.role };
     let page = CollectionPage {
         frame: Some(frame.at(Section::Documents)),
         is_curator: role == Role::Curator,
         members: collection.members.iter().map(row).collect(),
-        groups: seen.names(),
+        groups: known.names(),
         collection,
         counts: documents.counts().await?,
         usage: text::usage(usage, quota),

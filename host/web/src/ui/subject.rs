@@ -2,7 +2,7 @@
 
 use kitbag_access::User;
 use kitbag_access::values::identity::Subject;
-use kitbag_access::values::view::SeenGroup;
+use kitbag_access::values::view::SeenGroups;
 
 use super::form::Form;
 use crate::error::WebError;
@@ -11,9 +11,9 @@ use crate::error::WebError;
 const SUGGESTED_GROUPS: usize = 500;
 
 /// Groups that users were seen with, for operators; others do not learn which there are.
-pub(super) struct SeenGroups(Option<Vec<SeenGroup>>);
+pub(super) struct KnownGroups(Option<SeenGroups>);
 
-impl SeenGroups {
+impl KnownGroups {
     pub(super) async fn read(user: &User) -> Result<Self, WebError> {
         Ok(Self(match user.operator() {
             Ok(operator) => Some(operator.seen_groups().await?),
@@ -23,12 +23,17 @@ impl SeenGroups {
 
     /// Names to suggest.
     pub(super) fn names(&self) -> Vec<String> {
-        self.0.iter().flatten().take(SUGGESTED_GROUPS).map(|group| group.name.clone()).collect()
+        self.0
+            .iter()
+            .flat_map(|seen| &seen.groups)
+            .take(SUGGESTED_GROUPS)
+            .map(|group| group.name.clone())
+            .collect()
     }
 
     fn lack(&self, subject: &Subject) -> bool {
         let Subject::Group(name) = subject else { return false };
-        self.0.as_ref().is_some_and(|seen| !seen.iter().any(|group| group.name == *name))
+        self.0.as_ref().is_some_and(|seen| seen.lack(name))
     }
 }
 
@@ -42,13 +47,13 @@ pub(super) struct SubjectRow {
 }
 
 impl SubjectRow {
-    pub(super) fn of(subject: &Subject, seen: &SeenGroups) -> Self {
+    pub(super) fn of(subject: &Subject, known: &KnownGroups) -> Self {
         let (kind, name, who) = match subject {
             Subject::User(id) => ("user", id.clone(), format!("the user {id}")),
             Subject::Group(name) => ("group", name.clone(), format!("the group {name}")),
             Subject::Everyone => ("everyone", String::new(), "everyone who signs in".to_owned()),
         };
-        Self { who, is_unseen: seen.lack(subject), kind, name }
+        Self { who, is_unseen: known.lack(subject), kind, name }
     }
 }
 

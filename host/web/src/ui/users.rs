@@ -8,6 +8,7 @@ use axum::response::Response;
 use kitbag_access::values::collections::Role;
 use kitbag_access::values::users::{DocumentsFate, SessionItem, UserDetails, UserEnd, UserSummary};
 use kitbag_access::{AccessError, Operator, User};
+use kitbag_base::ownership::shell_quoted;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
@@ -54,6 +55,8 @@ struct Row {
 struct UserPage {
     frame: Option<Frame>,
     path: String,
+    /// Id of the user, for a shell.
+    argument: String,
     user: UserDetails,
     sessions: Vec<Session>,
     /// Kinds of further things that the user has, each with their number.
@@ -179,6 +182,7 @@ async fn page(
         is_own: frame.user == id,
         frame: Some(frame.at(Section::Operate)),
         path: path_of(id),
+        argument: shell_quoted(std::path::Path::new(id)),
         further: further(&user),
         sessions: user.sessions.iter().map(Session::of).collect(),
         is_open: problem.is_some() || end.as_ref().is_some_and(|end| !end.is_finished),
@@ -216,18 +220,7 @@ fn further(user: &UserDetails) -> Vec<String> {
 
 impl Row {
     fn of(user: UserSummary) -> Self {
-        let counts = user.counts;
-        let all = [
-            (counts.documents.documents, "document"),
-            (counts.accounts, "account"),
-            (counts.secrets, "secret"),
-            (counts.keys, "key"),
-            (counts.sessions, "session"),
-            (counts.toolkits, "toolkit"),
-            (counts.collections, "collection"),
-        ];
-        let some = all.into_iter().filter(|(count, _)| *count > 0);
-        let has: Vec<_> = some.map(|(count, noun)| text::count(count, noun)).collect();
+        let has: Vec<_> = user.counts.named().map(|(count, noun)| text::count(count, noun)).collect();
         Self { path: path_of(&user.id), has: has.join(", "), user }
     }
 }

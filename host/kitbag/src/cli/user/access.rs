@@ -3,14 +3,14 @@
 use clap::{ArgGroup, Args};
 use http::Method;
 use kitbag_access::values::toolkits::ReachItem;
-use kitbag_access::values::view::{AccessView, CollectionAccess, People, Question, Right, ToolkitAccess};
+use kitbag_access::values::view::{AccessView, CollectionAccess, Question, Right, ToolkitAccess};
 use kitbag_knowledge::collections::Role;
 
 use crate::cli::client::Connection;
 use crate::cli::documents::path_segment;
 use crate::cli::error::CliError;
 use crate::cli::output::report;
-use crate::cli::terminal::{Text, say, text};
+use crate::cli::terminal::say;
 
 /// Number of printed users.
 const SHOWN_PEOPLE: usize = 20;
@@ -74,7 +74,7 @@ fn print(view: &AccessView) {
         say!("Operator: may deploy and manage all toolkits, and see who has what.");
     }
     if let Some(people) = people {
-        say!("Members: {}", people_line(people));
+        say!("Members: {}", people.in_words(SHOWN_PEOPLE));
     }
     for toolkit in toolkits {
         print_toolkit(toolkit);
@@ -90,22 +90,14 @@ fn print(view: &AccessView) {
 
 fn print_toolkit(toolkit: &ToolkitAccess) {
     let ToolkitAccess { id, owner, by, reaches, people } = toolkit;
-    let is_about_it = people.is_some();
-    let rights: Vec<_> = by.iter().map(|right| right_in_words(right, owner)).collect();
-    say!("toolkit    {:<20} {} {}", id, if is_about_it { "for" } else { "by" }, rights.join("; "));
+    let preposition = if people.is_some() { "for" } else { "by" };
+    say!("toolkit    {:<20} {} {}", id, preposition, Right::all_in_words(by));
+    say!("           owned by {}", owner);
     if !reaches.is_empty() {
         say!("           reaches {}", reaches.iter().map(item_in_words).collect::<Vec<_>>().join(", "));
     }
     if let Some(people) = people {
-        say!("           {}", people_line(people));
-    }
-}
-
-fn right_in_words(Right { to, tools }: &Right, owner: &str) -> String {
-    let to = if to == "owner" { format!("its owner {owner}") } else { to.clone() };
-    match tools {
-        None => to,
-        Some(tools) => format!("{to} ({})", tools.join(", ")),
+        say!("           {}", people.in_words(SHOWN_PEOPLE));
     }
 }
 
@@ -113,16 +105,5 @@ fn item_in_words(item: &ReachItem) -> String {
     match item.kind.as_str() {
         "Network" => item.name.clone(),
         kind => format!("{} {}", kind.to_lowercase(), item.name),
-    }
-}
-
-fn people_line(People { count, first }: &People) -> Text {
-    let shown = first.len().min(SHOWN_PEOPLE);
-    let more = count.saturating_sub(shown as u64);
-    let names = first[..shown].join(", ");
-    match (*count, more) {
-        (0, _) => text!("nobody who has signed in"),
-        (_, 0) => text!("{}", names),
-        _ => text!("{} and {} more", names, more),
     }
 }

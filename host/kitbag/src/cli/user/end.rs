@@ -1,8 +1,11 @@
 //! `kitbag user end`
 
+use std::path::Path;
+
 use clap::Args;
 use http::Method;
 use kitbag_access::values::users::{UserDetails, UserEnd};
+use kitbag_base::ownership::shell_quoted;
 use serde_json::json;
 
 use super::{count, details, in_words, path};
@@ -114,7 +117,12 @@ fn consequence(user: &UserDetails, documents_to: Option<&str>, erase: bool) -> S
 
 fn print_access(user: &str, end: &UserEnd) {
     say!("The access of {} is ended. What they have stays.", user);
-    note!("`kitbag user export {}` saves it for them; `kitbag user end {}` ends the rest.", user, user);
+    let argument = shell_quoted(Path::new(user));
+    note!(
+        "`kitbag user export {}` saves it for them; `kitbag user end {}` ends the rest.",
+        argument,
+        argument
+    );
     if end.is_named_operator {
         note!("warning: the setting `operators` still names {}: take it out", user);
     }
