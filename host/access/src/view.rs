@@ -46,7 +46,7 @@ impl Operator {
         }
     }
 
-    /// Returns the groups that users were seen with, by name: the first [`MAX_SEEN_GROUPS`] of them that are found.
+    /// Returns the groups that users were seen with, by name: the first 5,000 of them that are found.
     pub async fn seen_groups(&self) -> Result<SeenGroups, AccessError> {
         let mut groups: BTreeMap<String, u64> = BTreeMap::new();
         let mut is_complete = true;
