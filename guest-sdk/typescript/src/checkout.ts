@@ -16,14 +16,25 @@ const RECIPES: Record<string, string> = {
 
 /** Reads a module of the package. Builds it if a checkout lacks it, with a message on standard error. */
 export function readModule(name: string): Uint8Array<ArrayBuffer> {
+  makeMissing(name);
   const file = new URL(name, PACKAGE);
-  const recipe = RECIPES[name];
-  const isInCheckout = existsSync(new URL("guest-sdk/typescript/engine/Cargo.toml", CHECKOUT));
-  if (recipe !== undefined && isInCheckout && !existsSync(file)) make(name, recipe);
   try {
     return new Uint8Array(readFileSync(file));
   } catch (cause) {
     throw new Error(`${name} is missing in the package kitbag: install the package again`, { cause });
+  }
+}
+
+/**
+ * Builds those of these modules that a checkout lacks. For what a thread reads, before it starts: threads of a build have
+ * an empty environment and a time limit.
+ */
+export function makeMissing(...names: string[]): void {
+  const isInCheckout = existsSync(new URL("guest-sdk/typescript/engine/Cargo.toml", CHECKOUT));
+  if (!isInCheckout) return;
+  for (const name of names) {
+    const recipe = RECIPES[name];
+    if (recipe !== undefined && !existsSync(new URL(name, PACKAGE))) make(name, recipe);
   }
 }
 

@@ -1,9 +1,10 @@
 // Makes a component from a bundle.
 import { Worker } from "node:worker_threads";
 
+import { makeMissing } from "../checkout.js";
 import type { Manifest } from "../manifest.js";
 import type { ThreadMessage } from "./component-thread.js";
-import type { ComponentizeRequest, Made, Parts } from "./engine.js";
+import { COMPONENTIZER, type ComponentizeRequest, type Made, type Parts } from "./engine.js";
 import { BuildFailure } from "./failure.js";
 import { grantedInterfaces } from "./imports.js";
 import type { Reporter } from "./reporter.js";
@@ -22,6 +23,7 @@ export type Started = { made: Made; error?: undefined } | { error: string };
 /** Starts a bundle and makes its component, which imports only what the manifest grants. */
 export function makeComponent(parts: Parts, manifest: Manifest, report: Reporter): Promise<Started> {
   const request: ComponentizeRequest = { ...parts, granted: grantedInterfaces(manifest) };
+  makeMissing(parts.engine, COMPONENTIZER);
   // A thread, so that a module that never finishes can be terminated.
   const worker = new Worker(new URL("./component-thread.js", import.meta.url), { workerData: request, env: {}, execArgv: ["--no-warnings"] });
   return new Promise<Started>((resolve, reject) => {

@@ -24,6 +24,9 @@ interface Componentizer extends Exports {
 /** The bundle's top level failed. The message is the exception, with its stack in lines of the bundle. */
 export class StartFailure extends Error {}
 
+/** File name of the module that makes components, in this package. */
+export const COMPONENTIZER = "componentizer.wasm";
+
 /** First byte of a successful result; otherwise an error message follows. */
 const STATUS_OK = 0;
 
@@ -57,7 +60,7 @@ export async function componentize({ engine: variant, bundle, text, granted }: C
   const memory = await memoryAfterStart(module, bundle, text, print);
 
   const names = grantedImports(module, granted).join("\n");
-  const componentizer = await instantiate<Componentizer>(await WebAssembly.compile(readModule("componentizer.wasm")));
+  const componentizer = await instantiate<Componentizer>(await WebAssembly.compile(readModule(COMPONENTIZER)));
   const location = componentizer.componentize(...copyIn(componentizer, engine, memory, encoded(names)));
   return { component: resultOf(componentizer, location, Error).slice(), memory: memory.length };
 }

@@ -7,6 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
+import { makeMissing } from "../checkout.js";
 import type { Declaration } from "../declaration.js";
 import { DeclarationError, type Problem } from "../problems.js";
 import { manifestOf, type CheckedManifest } from "../rules.js";
@@ -97,6 +98,7 @@ function exitMessage(status: number): string {
 }
 
 function runReadingThread(file: string, report: Reporter): Promise<ModuleOutcome> {
+  makeMissing("rules.wasm");
   const worker = new Worker(new URL("./reading-thread.js", import.meta.url), {
     workerData: pathToFileURL(file).href,
     env: {},
