@@ -44,6 +44,10 @@ rest users               yes     yes     no      401  | yes     yes     no      
 rest user                yes     yes     no      401  | yes     yes     no      401
 rest access              yes     yes     no      401  | yes     yes     no      401
 rest groups              yes     yes     no      401  | yes     yes     no      401
+rest scim-tokens         yes     yes     no      401  | yes     yes     no      401
+rest new-scim-token      no-scim no-scim no      401  | no-scim no-scim no      401
+rest end-scim-token      hidden  hidden  no      401  | hidden  hidden  no      401
+rest scim-users          hidden  hidden  hidden  hidden | hidden hidden hidden  hidden
 rest end-user            hidden  hidden  no      401  | hidden  hidden  no      401
 rest revoke-key          hidden  hidden  no      401  | hidden  hidden  no      401
 rest export-user         yes     yes     no      401  | yes     yes     no      401
@@ -118,6 +122,11 @@ impl Requester<'_> {
             "users" => (get, "/users", no_body),
             "user" => (get, "/users/ana", no_body),
             "access" => (get, "/access?host=api.example.com", no_body),
+            "scim-tokens" => (get, "/scim-tokens", no_body),
+            // The server is not set up for it: `scim.rs` tests one that is.
+            "new-scim-token" => (Method::POST, "/scim-tokens", r#"{"name":"entra"}"#.to_owned()),
+            "end-scim-token" => (Method::DELETE, "/scim-tokens/none", no_body),
+            "scim-users" => (get, "/scim/v2/Users", no_body),
             "groups" => (get, "/groups", no_body),
             "end-user" => (Method::POST, "/users/nobody/end", no_body),
             // There is no such key.
@@ -133,6 +142,7 @@ impl Requester<'_> {
             StatusCode::OK if operation == "list" && answer.json() == json!([]) => "hidden",
             StatusCode::OK | StatusCode::NO_CONTENT => "yes",
             StatusCode::CONFLICT if operation == "export-user" => "yes",
+            StatusCode::CONFLICT if operation == "new-scim-token" => "no-scim",
             StatusCode::UNAUTHORIZED => "401",
             StatusCode::FORBIDDEN => "no",
             StatusCode::NOT_FOUND => "hidden",

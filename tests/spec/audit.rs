@@ -30,6 +30,7 @@ async fn entries(operator: &User, query: &str) -> Vec<Value> {
 async fn server() -> Kitbag {
     Kitbag::start_with(|settings| {
         settings.operators = "ana,ben".parse().expect("a list");
+        settings.scim_user_id = "userName".parse().expect("an attribute");
         loopback_allowed(settings);
     })
     .await

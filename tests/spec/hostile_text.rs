@@ -66,6 +66,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
     let arguments: &[&str] = match path.as_slice() {
         ["serve" | "demo" | "logout" | "token" | "sign-in-code" | "audit" | "overview"]
         | ["documents" | "collection" | "toolkit" | "key" | "publisher" | "user", "list"]
+        | ["user", "scim-token", "show"]
         | ["documents", "bin"]
         | ["vault", "rotate"]
         | ["toolkit", "failures" | "outdated"]
@@ -93,6 +94,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
         | ["config", "get"]
         | ["secret", "list"]
         | ["publisher", "remove"]
+        | ["user", "scim-token", "new" | "revoke"]
         | ["user", "access" | "show" | "export"] => &["evil"],
         ["toolkit" | "collection", "unshare"] => &["evil", "--everyone"],
         ["toolkit", "sign"] => &[&component, "--key", &key],

@@ -106,6 +106,7 @@ mod restart;
 mod reviewed;
 mod reviews;
 mod scaffold;
+mod scim;
 mod secrets;
 mod sign_in;
 mod slow_clients;

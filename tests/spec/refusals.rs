@@ -147,7 +147,7 @@ async fn of_collections(ana: &User, una: &User) -> [(&'static str, String); 3] {
 }
 
 /// Provokes refusals about the end of users and their exports.
-async fn of_users(kitbag: &Kitbag, ana: &User) -> [(&'static str, String); 3] {
+async fn of_users(kitbag: &Kitbag, ana: &User) -> [(&'static str, String); 5] {
     let end = json!({});
     let own = ana.post("/users/ana/end", &end).await.assert_status(409);
     let key = ana.post("/keys", &json!({ "name": "ends" })).await.assert_status(201).json();
@@ -156,10 +156,15 @@ async fn of_users(kitbag: &Kitbag, ana: &User) -> [(&'static str, String); 3] {
     let revoked = program.delete("/users/una/keys/any").await.assert_status(403);
     assert_eq!(revoked.text(), by_key.text());
     let export = ana.get("/users/una/export").await.assert_status(409);
+    let entra = json!({ "name": "entra" });
+    let token_by_key = program.post("/scim-tokens", &entra).await.assert_status(403);
+    let token = ana.post("/scim-tokens", &entra).await.assert_status(409);
     [
         ("the end of yourself", own.text().to_owned()),
         ("the end of a user by a key, or of another user's key", by_key.text().to_owned()),
         ("an export of somebody who is here", export.text().to_owned()),
+        ("a token of an identity provider, by a key", token_by_key.text().to_owned()),
+        ("a token of an identity provider, where none maintains users", token.text().to_owned()),
     ]
 }
 

@@ -12,7 +12,7 @@ const MAX_REQUESTS: usize = 64;
 const MAX_PAGES: usize = 32;
 
 /// Path parts of routes that need no sign-in.
-const FOR_STRANGERS: [&str; 8] = [
+const FOR_STRANGERS: [&str; 9] = [
     "/.well-known/",
     "/oauth/",
     "/healthz",
@@ -21,6 +21,7 @@ const FOR_STRANGERS: [&str; 8] = [
     "/ui/assets/",
     "/secrets/name/page",
     "/metrics",
+    "/scim/",
 ];
 
 fn needs_sign_in(path: &str) -> bool {

@@ -6,7 +6,7 @@ use kitbag_base::disk::DiskFull;
 use kitbag_base::ownership::shell_quoted;
 use kitbag_base::rate::TooManyRequests;
 use kitbag_database::DatabaseError;
-use kitbag_identity::EndUserError;
+use kitbag_identity::{EndUserError, ProvisioningError};
 use kitbag_knowledge::KnowledgeError;
 use kitbag_knowledge::collections::CollectionError;
 use kitbag_toolkits::ToolkitError;
@@ -75,6 +75,23 @@ pub enum AccessError {
          does."
     )]
     ProgramsCannotEnd,
+    /// A program's key cannot make or revoke tokens of identity providers.
+    #[error(
+        "A key of a program neither makes nor revokes tokens of identity providers: an operator who has signed in does."
+    )]
+    ProgramsCannotProvision,
+    /// The server is not set up for provisioning.
+    #[error(
+        "This server takes no users from an identity provider: the setting `scim-user-id` says which attribute has the ids that \
+         tokens carry (docs/organisation.md)."
+    )]
+    NotProvisioned,
+    /// There is no token of an identity provider with this id.
+    #[error("There is no token {0}; `kitbag user scim-token show` lists all.")]
+    UnknownScimToken(String),
+    /// The token of an identity provider was not made.
+    #[error("{0}")]
+    Provisioning(#[from] ProvisioningError),
     /// Operators cannot end themselves.
     #[error("You cannot end yourself: ask another operator to.")]
     OwnEnd,

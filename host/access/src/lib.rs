@@ -28,6 +28,8 @@
 //! | [`AllUsers::export`] | operators, of users whose access was ended, and not by a key of a program |
 //! | [`AllUsers::revoke_key`] | operators, and not by a key of a program |
 //! | [`User::export`] | the user |
+//! | [`ScimTokens::create`], [`ScimTokens::revoke`] | operators, and not by a key of a program |
+//! | [`Access::provisioner`] | identity providers with a token of their own: provisioned users and groups alone |
 //! | [`Operator::reviews`], [`Operator::versions`] | operators; who may deploy an upload depends on the owner |
 //! | [`ToolkitAudiences::of`] | operators |
 //! | [`ToolkitAudiences::share`], [`ToolkitAudiences::unshare`] | operators, for own toolkits and those that are shared |
@@ -109,6 +111,7 @@ mod offers;
 mod operator;
 mod overview;
 mod preparation;
+mod provisioning;
 mod publishers;
 mod readings;
 mod records;
@@ -155,6 +158,7 @@ pub use offers::{Completed, PartlyTyped};
 pub use operator::Operator;
 pub use overview::{Figures, IntervalFigures, Overview, ToolkitFigures};
 use preparation::Preparation;
+pub use provisioning::ScimTokens;
 pub use publishers::TrustedPublishers;
 pub use records::{Range, Reader, ReadingMode, Records};
 pub use reviews::Reviews;

@@ -19,7 +19,7 @@ pub struct Roles {
 
 impl Roles {
     /// Returns the groups of the caller's user: the configured ones in local mode, otherwise those of the
-    /// caller, which are empty for a program's key.
+    /// caller; for a program's key always the latter.
     pub(super) fn groups(&self, caller: &Caller) -> Groups {
         let local = self.local_groups.get(&caller.user_id).filter(|_| caller.profile != TokenProfile::Key);
         local.unwrap_or(&caller.groups).clone()
@@ -30,9 +30,11 @@ impl Roles {
         !self.operators_make_collections || self.is_operator(caller)
     }
 
-    /// Whether a caller's user is an operator.
+    /// Whether a caller's user is an operator. Groups count from tokens alone: those of a program's key come from where
+    /// less than a sign-in is enough to change them (docs/decisions/0102).
     pub(super) fn is_operator(&self, caller: &Caller) -> bool {
-        self.operators.contains(&caller.user_id) || self.are_for_operators(&self.groups(caller))
+        self.operators.contains(&caller.user_id)
+            || caller.profile != TokenProfile::Key && self.are_for_operators(&self.groups(caller))
     }
 
     /// Whether members of any of these groups are operators.
@@ -73,6 +75,7 @@ mod tests {
             is_operator("lea", &[]) && !roles.is_operator(&caller("lea", TokenProfile::Key, &[])),
             "a key"
         );
+        assert!(!roles.is_operator(&caller("ben", TokenProfile::Key, &["admins"])), "groups of a key");
         assert!(
             !is_operator("group:admins", &[]) && !is_operator("ben", &["group:admins", "Admins", "admin"])
         );

@@ -6,7 +6,7 @@ use kitbag_base::disk::Disk;
 use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Hints, Process};
-use kitbag_identity::{ProgramKeys, Users};
+use kitbag_identity::{ProgramKeys, Provisioning, Users};
 use kitbag_knowledge::Knowledge;
 use kitbag_knowledge::collections::Collections;
 use kitbag_toolkits::Toolkits;
@@ -31,6 +31,8 @@ pub struct Stores {
     pub code_runner: Arc<CodeRunner>,
     /// Users who have signed in, or whose access was ended.
     pub users: Users,
+    /// Users and groups that the identity provider maintains here.
+    pub provisioning: Provisioning,
     /// Keys of programs, also where none is accepted.
     pub program_keys: ProgramKeys,
     /// Secrets of users.

@@ -22,7 +22,10 @@ use kitbag_database::Database;
 use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
-use kitbag_identity::{Caller, Groups, KeyLimits, ProgramKeys, Subject, TokenProfile, Users};
+use kitbag_identity::{
+    Caller, Groups, KeyLimits, ProgramKeys, Provisioning, ProvisioningLimits, Subject, TokenProfile,
+    UserIdAttribute, Users,
+};
 use kitbag_knowledge::collections::Collections;
 use kitbag_knowledge::{Capture, CaptureSettings, Extract, Knowledge, Options};
 use kitbag_net::egress::{Egress, EgressSettings};
@@ -245,6 +248,7 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let profile = Profile::of_this_program(&Knowledge::job_settings(&capture, &options));
     let process = Process::register(database, profile, path).await.expect("it is registered");
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
+    let users = Users::open(database.clone()).await.expect("they can be read");
     Stores {
         objects_disk: None,
         database: database.clone(),
@@ -259,7 +263,15 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         audit: Arc::new(Audit::new(database.clone(), Duration::MAX)),
         knowledge: knowledge.expect("it opens"),
         collections: Collections::open(database.clone()).await.expect("they can be read"),
-        users: Users::open(database.clone()).await.expect("they can be read"),
+        provisioning: Provisioning::open(
+            database.clone(),
+            users.clone(),
+            Some(UserIdAttribute::ExternalId),
+            ProvisioningLimits::default(),
+        )
+        .await
+        .expect("it can be read"),
+        users,
         program_keys: ProgramKeys::new(database.clone(), "local")
             .limited(KeyLimits { lifetime: Some(CENTURY), without_sign_in: Some(CENTURY) }),
         knowledge_tools: None,

@@ -29,7 +29,7 @@ pub struct Unreachable {
 pub enum UnreachableReason {
     /// The user sees no such toolkit.
     Unknown,
-    /// The user sees it through a group, and keys have no groups.
+    /// The user sees it through a group that does not count for keys.
     Group,
 }
 
@@ -103,7 +103,11 @@ impl User {
 
     /// Returns the toolkits that a key of the user does not reach at present, by id: of those that it is
     /// limited to, or else of those that the user sees.
-    pub fn unreachable_with_key(&self, limited_to: Option<&BTreeSet<String>>) -> Vec<Unreachable> {
+    pub fn unreachable_with_key(
+        &self,
+        limited_to: Option<&BTreeSet<String>>,
+        groups_of_keys: &Groups,
+    ) -> Vec<Unreachable> {
         let registry = self.stores().toolkits.registry.load();
         let own = self.stores().knowledge_tools.as_ref().map(|own| own.definition().id.as_str());
         let is_seen = |id: &str, groups: &Groups| {
@@ -115,12 +119,17 @@ impl User {
             Some(ids) => ids.iter().cloned().collect(),
             None => registry.all().map(|live| live.definition.id.clone()).collect(),
         };
-        ids.retain(|id| !is_seen(id, &Groups::default()) && (limited_to.is_some() || is_seen(id, &groups)));
+        ids.retain(|id| !is_seen(id, groups_of_keys) && (limited_to.is_some() || is_seen(id, &groups)));
         ids.sort();
         let reason = |id: &str| {
             if is_seen(id, &groups) { UnreachableReason::Group } else { UnreachableReason::Unknown }
         };
         ids.into_iter().map(|toolkit| Unreachable { reason: reason(&toolkit), toolkit }).collect()
+    }
+
+    /// Returns the groups that count for keys of the user.
+    pub async fn groups_of_keys(&self) -> Result<Groups, AccessError> {
+        self.stores().program_keys.groups_of(self.id()).await.map_err(AccessError::Users)
     }
 
     /// Whether the user may deploy and manage toolkits.

@@ -46,7 +46,7 @@ impl Operator {
         }
     }
 
-    /// Returns the groups that users were seen with, by name: the first 5,000 of them that are found.
+    /// Returns the groups that users were seen with, and those that are provisioned, by name: the first 5,000 of them that are found.
     pub async fn seen_groups(&self) -> Result<SeenGroups, AccessError> {
         let mut groups: BTreeMap<String, u64> = BTreeMap::new();
         let mut is_complete = true;
@@ -62,6 +62,17 @@ impl Operator {
             }
         })
         .await?;
+        let provisioned = self.0.stores().provisioning.group_sizes().await.map_err(AccessError::Users)?;
+        for (name, members) in provisioned {
+            let members = u64::try_from(members).unwrap_or_default();
+            if let Some(users) = groups.get_mut(&name) {
+                *users = members.max(*users);
+            } else if groups.len() < MAX_SEEN_GROUPS {
+                groups.insert(name, members);
+            } else {
+                is_complete = false;
+            }
+        }
         let groups = groups.into_iter().map(|(name, users)| SeenGroup { name, users }).collect();
         Ok(SeenGroups { groups, is_complete })
     }

@@ -24,7 +24,8 @@ pub struct Caller {
     /// Time at which the credential was issued, in milliseconds since 1970: a lower bound, as the provider's clock
     /// may be ahead of this server's. [`i64::MIN`] if the token does not say.
     pub issued_at: i64,
-    /// The user's groups at the provider, from the token's claim; empty for keys of programs.
+    /// The user's groups at the provider: from the token's claim; for keys of programs, those that count for them
+    /// ([`KeyGroups`](crate::KeyGroups)).
     pub groups: Groups,
 }
 

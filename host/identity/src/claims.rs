@@ -10,7 +10,7 @@ use super::error::AuthError;
 use super::error::invalid;
 use super::groups::Groups;
 use super::origins::{self, Origins};
-use super::settings::SessionAudience;
+use super::settings::{SessionAudience, UserIdClaim};
 use super::token::{Presence, TokenKind};
 
 /// Tolerated clock skew for `nbf` and `iat`, in seconds. `exp` has none: clients renew expired tokens.
@@ -39,6 +39,7 @@ pub(super) struct Rules {
     session_audience: SessionAudience,
     /// Seconds by which the issuer's clock may be ahead of this server's.
     skew: f64,
+    user_id: UserIdClaim,
 }
 
 /// Match between a token's audience and this service.
@@ -58,6 +59,8 @@ enum Audience {
 pub(super) struct Claims {
     iss: String,
     sub: String,
+    /// Entra's id of the user in its directory.
+    oid: Option<String>,
     exp: f64,
     nbf: Option<f64>,
     iat: Option<f64>,
@@ -108,7 +111,19 @@ impl Rules {
     ) -> Self {
         let base_url = base_url.trim_end_matches('/');
         let own = ["/mcp", "", "/", "/mcp/"].map(|path| format!("{base_url}{path}"));
-        Self { issuer: issuer.to_owned(), own, listed: listed.to_vec(), session_audience, skew }
+        Self {
+            issuer: issuer.to_owned(),
+            own,
+            listed: listed.to_vec(),
+            session_audience,
+            skew,
+            user_id: UserIdClaim::Sub,
+        }
+    }
+
+    /// Sets the claim with the user's id.
+    pub(super) fn naming_users_by(self, user_id: UserIdClaim) -> Self {
+        Self { user_id, ..self }
     }
 
     pub(super) fn issuer(&self) -> &str {
@@ -128,14 +143,18 @@ impl Rules {
             return Err(unexpected("another issuer", self.issuer.clone(), &claims.iss));
         }
         check_times(&claims, now)?;
-        if claims.sub.is_empty() || claims.sub.len() > MAX_SUBJECT_BYTES {
+        let user_id = match self.user_id {
+            UserIdClaim::Sub => claims.sub.clone(),
+            UserIdClaim::Oid => claims.oid.clone().ok_or(invalid("no oid (setting `user-id-claim`)"))?,
+        };
+        if user_id.is_empty() || user_id.len() > MAX_SUBJECT_BYTES {
             return Err(invalid("an empty or overlong sub"));
         }
-        if claims.sub == ERASED_USER {
+        if user_id == ERASED_USER {
             return Err(invalid("a reserved sub"));
         }
         // PostgreSQL text cannot contain NUL, so the id would change in the database.
-        if claims.sub.contains('\0') {
+        if user_id.contains('\0') {
             return Err(invalid("a sub with NUL"));
         }
         let audience = self.audience(kind, &claims, origins)?;
@@ -163,7 +182,7 @@ impl Rules {
             key_id: None,
             issued_at: claims.iat.map_or(i64::MIN, |iat| milliseconds(iat - self.skew)),
             scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
-            user_id: claims.sub,
+            user_id,
             toolkits: None,
             groups,
         };

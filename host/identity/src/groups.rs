@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use tracing::warn;
 
 /// Maximum number of groups per user. Longer lists are ignored entirely: providers truncate them.
-const MAX_GROUPS: usize = 256;
+pub(super) const MAX_GROUPS: usize = 256;
 /// Maximum length of a group's name, in bytes.
-const MAX_GROUP_BYTES: usize = 256;
+pub(super) const MAX_GROUP_BYTES: usize = 256;
 
 /// Set of group names; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

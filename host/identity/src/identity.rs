@@ -81,7 +81,8 @@ impl Identity {
             &settings;
         // The local issuer has the same clock.
         let skew = if matches!(issuer, Issuer::Provider(_)) { LEEWAY } else { 0.0 };
-        let rules = Rules::new(issuer_name, base_url, audiences, *session_audience, skew);
+        let rules = Rules::new(issuer_name, base_url, audiences, *session_audience, skew)
+            .naming_users_by(settings.user_id_claim);
         Ok(Self {
             issuer,
             origins,

@@ -20,6 +20,7 @@
 //! - `subject`: the users to whom a grant applies, of toolkits and of collections
 //! - `users`: who has signed in, and whose access was ended (docs/decisions/0099)
 //! - `program_keys`: keys of programs that act for a user (docs/decisions/0063)
+//! - `provisioning`: users and groups as the identity provider maintains them here (docs/decisions/0102)
 //! - `browser_sessions`: sessions of browsers on the pages of `web`
 //! - `provider_sign_in`: sign-in of browsers with an external provider, and the renewal and the end of
 //!   their sessions (docs/decisions/0026)
@@ -45,6 +46,7 @@ mod local;
 mod origins;
 mod program_keys;
 mod provider_sign_in;
+mod provisioning;
 mod settings;
 mod subject;
 #[cfg(test)]
@@ -68,12 +70,20 @@ pub use self::local::{
     RedirectUri, Registration, Scopes, SignInCode, SignInError, Step, TicketRequest, Tokens, paths,
     random_text,
 };
-pub use self::program_keys::{KeyError, KeyLimits, NewKey, ProgramKey, ProgramKeys, revoke_keys_for};
+pub use self::program_keys::{
+    KeyError, KeyGroups, KeyLimits, NewKey, ProgramKey, ProgramKeys, revoke_keys_for,
+};
 pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };
-pub use self::settings::{IdentitySettings, SessionAudience, UntypedTokens};
+pub use self::provisioning::{
+    GroupChange, GroupMember, MemberChange, Page, ProvisionedGroup, ProvisionedUser, Provisioner,
+    Provisioning, ProvisioningError, ProvisioningLimits, ProvisioningToken, Selection, UserContent,
+    UserIdAttribute,
+};
+pub use self::settings::{IdentitySettings, SessionAudience, UntypedTokens, UserIdClaim};
 pub use self::subject::{InvalidSubject, Subject};
 pub use self::users::{
     AccessEnd, EndUserError, EndedAccess, KnownUser, MAX_USERS_OF_PAGE, SignIns, Unadmitted, Users,
+    is_deactivation,
 };

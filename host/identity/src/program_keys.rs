@@ -58,11 +58,24 @@ pub struct KeyLimits {
     pub without_sign_in: Option<Duration>,
 }
 
+/// Groups that count for keys, which have none of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyGroups {
+    /// None.
+    #[default]
+    None,
+    /// Those of the user's last sign-in, for this long after it.
+    Remembered(Duration),
+    /// Those that the identity provider maintains here (SCIM).
+    Provisioned,
+}
+
 /// The keys of all users.
 #[derive(Clone, Debug)]
 pub struct ProgramKeys {
     store: Store,
     limits: KeyLimits,
+    groups: KeyGroups,
     /// Limits recording of uses to one at a time.
     recording: Arc<Semaphore>,
 }
@@ -135,6 +148,7 @@ impl ProgramKeys {
         Self {
             store: Store::new(database, issuer.to_owned()),
             limits: KeyLimits::default(),
+            groups: KeyGroups::None,
             recording: Arc::new(Semaphore::new(1)),
         }
     }
@@ -143,6 +157,24 @@ impl ProgramKeys {
     #[must_use]
     pub fn limited(self, limits: KeyLimits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Sets which groups count for keys; by default none.
+    #[must_use]
+    pub fn with_groups(self, groups: KeyGroups) -> Self {
+        Self { groups, ..self }
+    }
+
+    /// Returns the groups that count for keys of a user. They never make an operator.
+    pub async fn groups_of(&self, user: &str) -> kitbag_database::Result<Groups> {
+        match self.groups {
+            KeyGroups::None => Ok(Groups::default()),
+            KeyGroups::Provisioned => self.store.provisioned_groups(user).await,
+            KeyGroups::Remembered(period) => {
+                let since = Timestamp::now().as_millisecond().saturating_sub(milliseconds(period));
+                self.store.groups_since(user, since).await
+            }
+        }
     }
 
     /// How long keys are valid.
@@ -228,6 +260,10 @@ impl ProgramKeys {
         if row.used_at.is_none_or(|used| used < now - interval) {
             self.record_use(digest, now);
         }
+        let groups = self.groups_of(&row.user_id).await.map_err(|cause| {
+            error!(%cause, "the groups of a key's user cannot be read");
+            AuthError::Unavailable
+        })?;
         Ok(Arc::new(Caller {
             profile: TokenProfile::Key,
             client_id: None,
@@ -236,7 +272,7 @@ impl ProgramKeys {
             scopes: Vec::new(),
             toolkits: row.toolkits.as_deref().map(toolkits).map(Arc::new),
             user_id: row.user_id,
-            groups: Groups::default(),
+            groups,
         }))
     }
 }

@@ -25,6 +25,19 @@ pub struct IdentitySettings {
     pub mcp_client_id: Option<String>,
     /// Claim with the user's groups: a name, or a dotted path of names. `None`: users have no groups.
     pub groups_claim: Option<String>,
+    /// Claim with the user's id.
+    pub user_id_claim: UserIdClaim,
+}
+
+/// Claim with the user's id. Only claims that neither users nor administrators can change: who can give oneself the id of
+/// another is the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UserIdClaim {
+    /// `sub`.
+    #[default]
+    Sub,
+    /// `oid`, of Entra: the id of the user in the directory. Its `sub` is another one for each application.
+    Oid,
 }
 
 /// Treatment of tokens whose JWS header has no `typ`.

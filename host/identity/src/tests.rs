@@ -28,6 +28,7 @@ fn settings() -> IdentitySettings {
         audiences: Vec::new(),
         untyped_tokens: UntypedTokens::Refused,
         mcp_client_id: None,
+        user_id_claim: UserIdClaim::Sub,
         groups_claim: None,
         scopes: Vec::new(),
     }

@@ -23,7 +23,7 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use kitbag_base::tasks::{Interrupted, to_its_end};
 use kitbag_database::audit::Actor;
-use kitbag_database::{Database, DatabaseError};
+use kitbag_database::{Database, DatabaseError, Transaction};
 use thiserror::Error;
 use tokio::sync::{Mutex, watch};
 use tracing::error;
@@ -31,6 +31,7 @@ use tracing::error;
 use self::ended::EndedUsers;
 use self::recording::Recording;
 pub(super) use self::store::is_ended_since;
+pub(crate) use self::store::{DEACTIVATED, Ended, Until};
 use self::store::{SignIn, Store, UserRow};
 use super::browser_sessions::Grant;
 use super::caller::{Caller, TokenProfile};
@@ -89,8 +90,13 @@ pub struct SignIns {
 pub struct AccessEnd {
     /// Tokens that were issued until then are refused.
     pub at: Timestamp,
-    /// Id of the operator; empty for a command on the server's machine.
+    /// Id of the operator; empty for a command on the server's machine, and for the identity provider.
     pub by: String,
+}
+
+/// Whether an end of access, in milliseconds since 1970, is that of a user whom the identity provider has deactivated.
+pub fn is_deactivation(ended_at: i64) -> bool {
+    ended_at == DEACTIVATED
 }
 
 /// What was deleted when a user's access was ended.
@@ -174,15 +180,42 @@ impl Users {
         // Not cancelled with the request: committed, it must take effect in this process, too.
         to_its_end(async move {
             let ended = this.0.store.end(&user, &by).await?;
-            // Nothing from here on can fail: a request that reads other ends, too, is up to `catch_up`.
-            this.refuse(&user, ended.at).await;
-            this.0.changed.send_replace(());
-            if let Some(revoke) = this.0.revoke.get() {
-                revoke(ended.grants);
-            }
-            Ok(ended.access)
+            Ok(this.apply(&user, ended).await)
         })
         .await?
+    }
+
+    /// Ends a user's access in a transaction. After the commit, [`apply`](Self::apply) makes it take effect here.
+    pub(crate) async fn end_in(
+        &self,
+        transaction: &mut Transaction,
+        user: &str,
+        by: &Actor,
+        until: Until,
+    ) -> kitbag_database::Result<Ended> {
+        self.0.store.end_in(transaction, user, by, until).await
+    }
+
+    /// Lets a deactivated user sign in again, in a transaction. After the commit, [`publish`](Self::publish) makes it
+    /// take effect here. Returns whether the user was deactivated.
+    pub(crate) async fn reactivate_in(
+        &self,
+        transaction: &mut Transaction,
+        user: &str,
+        by: &Actor,
+    ) -> kitbag_database::Result<bool> {
+        self.0.store.reactivate_in(transaction, user, by).await
+    }
+
+    /// Makes an end that was committed take effect in this process. Nothing of it can fail: a request that reads other
+    /// ends, too, is up to [`catch_up`](Self::catch_up).
+    pub(crate) async fn apply(&self, user: &str, ended: Ended) -> EndedAccess {
+        self.refuse(user, ended.at).await;
+        self.0.changed.send_replace(());
+        if let Some(revoke) = self.0.revoke.get() {
+            revoke(ended.grants);
+        }
+        ended.access
     }
 
     /// Removes what is recorded of a user whose access was ended, except that it was: sign-ins and groups; and replaces the

@@ -113,6 +113,7 @@ impl App {
         let collections = Collections::open(database.clone()).await.map_err(KnowledgeError::from)?;
         knowledge.keep_emptying_bins(&collections, settings.bin.get(), stopping.begun.clone());
         let users = Users::open(database.clone()).await?;
+        let provisioning = identity::provisioning(settings, database, &users).await?;
         let execution = Execution::start(settings, &resources, &knowledge, &user_data)?;
         let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
         resources.objects.keep_ending(stopping.begun.clone());
@@ -133,6 +134,7 @@ impl App {
             knowledge: knowledge.clone(),
             collections,
             users: users.clone(),
+            provisioning,
             program_keys: identity::program_keys(settings, database),
             knowledge_tools: knowledge::own_tools(settings, &knowledge, &address.base_url),
             process: process.clone(),

@@ -36,7 +36,7 @@ pub use error::SettingsError;
 pub use groups::LocalGroups;
 pub use network::{AddressRange, Listen, SocketMode};
 pub use objects::ObjectsLocation;
-pub use roles::{ConsentSetting, Creators, Operator};
+pub use roles::{ConsentSetting, Creators, Operator, ScimUserId, UserIdClaimSetting};
 pub use traces::Ratio;
 pub use value::{
     BaseUrl, DatabaseLocation, Issuer, List, MasterKey, Maybe, Model, Secret, Size, Span, SpanLimit,
@@ -195,6 +195,18 @@ settings! {
     /// Claim of the provider's tokens that holds the groups of a user: its name, such as `groups`, or a path, such as
     /// `realm_access.roles`. By default users have no groups.
     groups_claim: Maybe<String> = Maybe::UNSET, "KITBAG_GROUPS_CLAIM";
+    /// Claim of the provider's tokens that holds the id of a user: `sub`, or `oid` with Entra, whose `sub` no other system
+    /// knows. Set it before anybody has signed in: with another claim, everybody is another user.
+    user_id_claim: Maybe<UserIdClaimSetting> = Maybe::UNSET, "KITBAG_USER_ID_CLAIM";
+    /// Lets the identity provider maintain users and groups here (SCIM, at `/scim/v2`, with a token of `kitbag user
+    /// scim-token new`), and says which of its attributes is the id that tokens carry: `externalId`, `userName` or `email`.
+    /// Whom it deactivates is refused, and its groups count for keys of programs, though never to make an operator. By default
+    /// it is off, and nobody is deactivated.
+    scim_user_id: Maybe<ScimUserId> = Maybe::UNSET, "KITBAG_SCIM_USER_ID";
+    /// How long the groups of a user's last sign-in count for keys of programs, such as `12h`, where `scim-user-id` is not set.
+    /// Who leaves a group keeps what it gives to such a key until then, or until the next sign-in. By default keys have no
+    /// groups.
+    groups_remembered: Span = Span::seconds(0), "KITBAG_GROUPS_REMEMBERED";
     /// Groups of users in local mode: in the file a table, such as `{ ana = ["sales"] }`, in a flag `ana=sales,ben=sales`.
     local_groups: LocalGroups = LocalGroups::default(), "KITBAG_LOCAL_GROUPS";
     /// Lets users make keys for programs that cannot sign in by a browser; `false` refuses those that there are, too.
@@ -415,6 +427,11 @@ impl Settings {
         match settings.issuer {
             Issuer::Local if settings.mcp_client_id.get().is_some() => {
                 return Err(SettingsError::McpClientInLocalMode);
+            }
+            Issuer::Local
+                if settings.scim_user_id.get().is_some() || settings.user_id_claim.get().is_some() =>
+            {
+                return Err(SettingsError::ProvisioningInLocalMode);
             }
             Issuer::Local if settings.groups_claim.get().is_some() => {
                 return Err(SettingsError::GroupsClaimInLocalMode);

@@ -20,7 +20,7 @@ use kitbag_access::values::vault::VaultError;
 use kitbag_access::{AccessError, CallError};
 use kitbag_base::disk::DiskFull;
 use kitbag_base::rate::TooManyRequests;
-use kitbag_identity::{AuthError, EndUserError, KeyError, ProviderError};
+use kitbag_identity::{AuthError, EndUserError, KeyError, ProviderError, ProvisioningError};
 use kitbag_manifest::{Problem, Problems};
 use serde::Serialize;
 use tracing::error;
@@ -206,6 +206,7 @@ impl From<AccessError> for WebError {
             | AccessError::ProgramsCannotAgree
             | AccessError::ProgramsCannotAllow
             | AccessError::ProgramsCannotTrust
+            | AccessError::ProgramsCannotProvision
             | AccessError::ProgramsCannotEnd => StatusCode::FORBIDDEN,
             AccessError::TooManyExports | AccessError::TooManyExportsOfAll => {
                 return Self::retryable(StatusCode::TOO_MANY_REQUESTS, error.to_string());
@@ -213,6 +214,7 @@ impl From<AccessError> for WebError {
             AccessError::UndeclaredSecret { .. }
             | AccessError::UnknownUser(_)
             | AccessError::UnknownKey { .. }
+            | AccessError::UnknownScimToken(_)
             | AccessError::NoSuchTool { .. }
             | AccessError::NoAccountDeclared(_) => StatusCode::NOT_FOUND,
             AccessError::TooManyRequests(refusal) => return refusal.into(),
@@ -233,9 +235,11 @@ impl From<AccessError> for WebError {
             | AccessError::ConsentWaits(_)
             | AccessError::HiddenAsAWhole(_)
             | AccessError::OwnEnd
+            | AccessError::NotProvisioned
             | AccessError::ExportOfOther(_)
             | AccessError::NoRoomForDocuments { .. } => StatusCode::CONFLICT,
             AccessError::UserEnd(error) => return error.into(),
+            AccessError::Provisioning(error) => return error.into(),
             AccessError::Records(cause)
             | AccessError::Processes(cause)
             | AccessError::Users(cause)
@@ -254,6 +258,21 @@ impl From<EndUserError> for WebError {
             EndUserError::ActorEnded => StatusCode::FORBIDDEN,
             EndUserError::Interrupted(_) => StatusCode::SERVICE_UNAVAILABLE,
             EndUserError::Storage(cause) => return Self::storage(cause),
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<ProvisioningError> for WebError {
+    fn from(error: ProvisioningError) -> Self {
+        let status = match &error {
+            ProvisioningError::Unknown(_) => StatusCode::NOT_FOUND,
+            ProvisioningError::Conflict(_) | ProvisioningError::Full(_) | ProvisioningError::NameTaken(_) => {
+                StatusCode::CONFLICT
+            }
+            ProvisioningError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            ProvisioningError::Interrupted(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ProvisioningError::Storage(cause) => return Self::storage(cause),
         };
         Self::new(status, error.to_string())
     }

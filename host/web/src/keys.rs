@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
 use kitbag_access::{Unreachable, User};
 use kitbag_base::json_object::JsonObject;
-use kitbag_identity::{NewKey, ProgramKey, ProgramKeys};
+use kitbag_identity::{Groups, NewKey, ProgramKey, ProgramKeys};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,8 @@ pub(super) async fn list(
     State(shared): State<Shared>,
 ) -> Result<Json<Vec<Listed>>, WebError> {
     let keys = keys(&shared)?.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
-    Ok(Json(keys.into_iter().map(|key| Listed::of(&user, key)).collect()))
+    let groups = user.groups_of_keys().await?;
+    Ok(Json(keys.into_iter().map(|key| Listed::of(&user, &groups, key)).collect()))
 }
 
 /// `POST /keys`: body `{"name": …, "toolkits": […], "lifetime": seconds | "never"}`. The key is in this
@@ -114,7 +115,10 @@ pub(super) async fn create(
     user.admit_own_act()?;
     let made_by = user.client().map(str::to_owned);
     let (key, made) = keys.create(user.id(), NewKey { name, made_by, toolkits, expires_at }).await?;
-    let made = Made { key: key.expose_secret().to_owned(), listed: Listed::of(&user, made) };
+    let made = Made {
+        key: key.expose_secret().to_owned(),
+        listed: Listed::of(&user, &user.groups_of_keys().await?, made),
+    };
     Ok((StatusCode::CREATED, NOT_STORED, Json(made)).into_response())
 }
 
@@ -150,8 +154,8 @@ fn of_person<'s>(user: &User, shared: &'s Shared) -> Result<&'s ProgramKeys, Web
 }
 
 impl Listed {
-    fn of(user: &User, key: ProgramKey) -> Self {
-        let unreachable = user.unreachable_with_key(key.toolkits.as_ref());
+    fn of(user: &User, groups: &Groups, key: ProgramKey) -> Self {
+        let unreachable = user.unreachable_with_key(key.toolkits.as_ref(), groups);
         let ProgramKey { id, name, made_by, toolkits, created_at, expires_at, used_at, pauses_at } = key;
         let [expires_at, used_at, pauses_at] =
             [expires_at, used_at, pauses_at].map(|time| time.map(|time| time.to_string()));

@@ -38,6 +38,7 @@
 //! - `collections`: collections and their members
 //! - `access_view`: who may use, read and reach what, for operators
 //! - `users`: users for operators, the end of one, and exports
+//! - `scim`, `scim_tokens`: users and groups that an identity provider maintains here, with a token of its own; these tokens
 //! - `sessions`: browser sessions and their cookie, for pages alone
 //! - `ui`: the pages for people below `/ui`; `ui/signed_in` requires a session, and `ui/guard` refuses
 //!   cross-site requests
@@ -89,6 +90,8 @@ mod pace;
 mod pages;
 mod publishers;
 mod routing;
+mod scim;
+mod scim_tokens;
 mod secret_page;
 mod secrets;
 mod sessions;
@@ -175,6 +178,7 @@ fn router(
     let with = |changed: Answering| from_fn_with_state(Arc::new(changed), answer);
     let for_the_signed_in = for_users(&shared, limits.clone())
         .merge(for_mcp_clients(&shared, mcp))
+        .merge(for_identity_providers(&shared))
         .merge(ui::router(&shared, limits))
         .layer(from_fn_with_state(answering.clone(), answer));
     let for_anybody = for_people(&shared)
@@ -247,6 +251,8 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/collections/{id}/members", post(collections::share).merge(delete(collections::unshare)))
         .route("/access", get(access_view::show))
         .route("/groups", get(access_view::groups))
+        .route("/scim-tokens", get(scim_tokens::list).merge(post(scim_tokens::create)))
+        .route("/scim-tokens/{id}", delete(scim_tokens::revoke))
         .route("/users", get(users::list))
         .route("/users/{id}", get(users::show))
         .route("/users/{id}/end", post(users::end))
@@ -275,6 +281,33 @@ fn for_mcp_clients(shared: &Shared, mcp: Arc<mcp::Service>) -> Router<Shared> {
 
 fn mcp_methods() -> MethodRouter<Arc<mcp::Service>> {
     any(async |State(mcp): State<Arc<mcp::Service>>, request| mcp.answer(request).await)
+}
+
+/// Routes of SCIM, which need a token of an identity provider.
+fn for_identity_providers(shared: &Shared) -> Router<Shared> {
+    Router::new()
+        .route("/scim/v2/Users", get(scim::list_users).merge(post(scim::create_user)))
+        .route(
+            "/scim/v2/Users/{id}",
+            get(scim::show_user)
+                .merge(put(scim::replace_user))
+                .merge(patch(scim::patch_user))
+                .merge(delete(scim::delete_user)),
+        )
+        .route("/scim/v2/Groups", get(scim::list_groups).merge(post(scim::create_group)))
+        .route(
+            "/scim/v2/Groups/{id}",
+            get(scim::show_group)
+                .merge(put(scim::replace_group))
+                .merge(patch(scim::patch_group))
+                .merge(delete(scim::delete_group)),
+        )
+        .route("/scim/v2/ServiceProviderConfig", get(scim::discovery::configuration))
+        .route("/scim/v2/ResourceTypes", get(scim::discovery::resource_types))
+        .route("/scim/v2/ResourceTypes/{name}", get(scim::discovery::resource_type))
+        .route("/scim/v2/Schemas", get(scim::discovery::schemas))
+        .route("/scim/v2/Schemas/{id}", get(scim::discovery::schema))
+        .layer(from_fn_with_state(scim::Gate::of(shared), scim::require_provisioner))
 }
 
 /// Routes for people with a link, in a browser: set one secret.

@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use super::{CANARY, entries, id, newest, server, text};
 use crate::harness::{Answer, Kitbag, User, Visitor, Wat, changing_routes, guests};
 use crate::local_issuer::client;
+use crate::scim;
 use crate::ui_review::wat;
 
 /// Routes that change something without an audit entry, each with the reason.
@@ -247,6 +248,8 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
 
     end_users(&kitbag, &mut steps).await;
 
+    provision(&kitbag, &mut steps).await;
+
     // Accounts, and consents.
     connect_and_end_accounts(&kitbag, &mut steps).await;
     vouch_and_agree(&kitbag, &mut steps).await;
@@ -296,6 +299,51 @@ async fn end_users(kitbag: &Kitbag, steps: &mut Steps) {
     steps.step("GET /ui/operate/users/id/export", &["user.exported"], export).await;
     let export = async { operator.get("/ui/account/export").await };
     steps.step("GET /ui/account/export", &["user.exported"], export).await;
+}
+
+/// Tests tokens of identity providers, and each act of one.
+async fn provision(kitbag: &Kitbag, steps: &mut Steps) {
+    let ana = kitbag.as_user("ana");
+    let made = ana.post("/scim-tokens", &json!({ "name": "okta" })).await.assert_status(201).json();
+    let okta = kitbag.with_token(text(&made, "token"));
+    let create = async { ana.post("/scim-tokens", &json!({ "name": "entra" })).await };
+    let created = steps.step("POST /scim-tokens", &["scim_token.created"], create).await;
+    let id = text(&created[0], "name").split(' ').next().expect("an id").to_owned();
+    let path = format!("/scim-tokens/{id}");
+    steps.step("DELETE /scim-tokens/id", &["scim_token.revoked"], ana.delete(&path)).await;
+
+    let pat = json!({ "userName": "pat", "displayName": CANARY });
+    let create = async { okta.post("/scim/v2/Users", &pat).await };
+    let added = steps.step("POST /scim/v2/Users", &["user.provisioned"], create).await;
+    assert_eq!((&added[0]["affectedUser"], added[0].get("user")), (&json!("pat"), None));
+    assert!(added[0]["key"].is_string(), "{added:?}");
+    let listed = okta.get("/scim/v2/Users").await.json();
+    let pat_id = text(&listed["Resources"][0], "id").to_owned();
+    let path = format!("/scim/v2/Users/{pat_id}");
+    let inactive = json!({ "userName": "pat", "active": false });
+    let inactive = inactive.to_string();
+    let replace = async { okta.send(Method::PUT, &path, "application/json", inactive).await };
+    steps.step("PUT /scim/v2/Users/id", &["user.provisioned", "user.deactivated"], replace).await;
+    let active = scim::patch(&json!([{ "op": "replace", "path": "active", "value": true }]));
+    let activate = async { okta.patch(&path, &active).await };
+    steps.step("PATCH /scim/v2/Users/id", &["user.provisioned", "user.reactivated"], activate).await;
+
+    let sales = scim::group("sales", &[&pat_id]);
+    let create = async { okta.post("/scim/v2/Groups", &sales).await };
+    let acts = ["group.provisioned", "group.member_added"];
+    let made = steps.step("POST /scim/v2/Groups", &acts, create).await;
+    assert_eq!((&made[1]["name"], &made[1]["affectedUser"]), (&json!("sales"), &json!("pat")));
+    let listed = okta.get("/scim/v2/Groups").await.json();
+    let group = format!("/scim/v2/Groups/{}", text(&listed["Resources"][0], "id"));
+    let leave = scim::patch(&json!([{ "op": "remove", "path": "members" }]));
+    let leave = async { okta.patch(&group, &leave).await };
+    steps.step("PATCH /scim/v2/Groups/id", &["group.member_removed"], leave).await;
+    let renamed = scim::group("sellers", &[]).to_string();
+    let rename = async { okta.send(Method::PUT, &group, "application/json", renamed).await };
+    steps.step("PUT /scim/v2/Groups/id", &["group.provisioned"], rename).await;
+    steps.step("DELETE /scim/v2/Groups/id", &["group.deprovisioned"], okta.delete(&group)).await;
+    let acts = ["user.deactivated", "user.deprovisioned"];
+    steps.step("DELETE /scim/v2/Users/id", &acts, okta.delete(&path)).await;
 }
 
 /// Tests each act on a collection, on both routes.

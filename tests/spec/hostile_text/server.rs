@@ -120,6 +120,8 @@ fn good(head: &Parts, server: &str) -> Response {
         ("DELETE", _) => Value::Null,
         ("GET", "/publishers") => json!([publisher()]),
         (_, "/publishers") => publisher(),
+        ("GET", "/scim-tokens") => json!([scim_token()]),
+        ("POST", "/scim-tokens") => scim_token(),
         ("POST", "/keys") => key(),
         ("GET", "/keys") => json!([key()]),
         ("POST", "/vault/rotate") => json!({ "masterKey": EVIL, "rewrapped": 1, "broken": 1 }),
@@ -286,4 +288,9 @@ fn consent() -> Value {
         "toolkit": EVIL, "version": EVIL, "digest": EVIL, "waiting": true, "agreedVersion": EVIL,
         "agreedAt": EVIL, "new": [item], "gone": [item], "vouched": { "by": EVIL, "reason": EVIL },
     })
+}
+
+/// A token of an identity provider.
+fn scim_token() -> Value {
+    json!({ "token": EVIL, "id": EVIL, "name": EVIL, "createdBy": EVIL, "createdAt": EVIL, "usedAt": EVIL })
 }

@@ -33,6 +33,9 @@ export      no      no      no      no      no      no      no
 export-end  yes     yes     no      no      no      no      no
 export-self yes     yes     yes     yes     yes     yes     yes
 revoke-key  yes     yes     no      no      no      no      no
+scim-tokens yes     yes     yes     no      no      no      no
+scim-token  yes     yes     no      no      no      no      no
+scim-revoke yes     yes     no      no      no      no      no
 ";
 
 /// What the end of a user does with a column that names them.
@@ -84,6 +87,8 @@ const AFTER_END: &[(&str, Fate)] = &[
     ("oauth_grants.user_id", Removed),
     ("program_keys.user_id", Removed),
     ("publishers.added_by", ATTRIBUTION),
+    ("scim_tokens.created_by", ATTRIBUTION),
+    ("scim_users.user_id", Stays("the provider's, until it or an erasure removes it")),
     ("secret_revisions.user_id", NUMBER),
     ("secrets.user_id", Removed),
     ("toolkit_activations.activated_by", HISTORY),
@@ -129,6 +134,8 @@ const ROWS: &str = "
     INSERT INTO toolkit_audience VALUES ('hers', 'fay', '', '', NULL, NULL, 0, 'una', 1);
     INSERT INTO toolkit_users VALUES ('books', 'una', 5);
     INSERT INTO publishers VALUES ('acme', x'3059', 'k', 'una', 1);
+    INSERT INTO scim_tokens VALUES (x'0a0b0c0d0e0f1011', 'entra', 'una', 1, NULL);
+    INSERT INTO scim_users VALUES ('s1', 'una', 'una', 'una', 'una', TRUE, '{\"displayName\":\"una\"}', 1, 1);
     INSERT INTO invocations VALUES
         (3, 'books', '1.0.0', 'find', 'una', 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1, NULL);
 ";
@@ -140,6 +147,9 @@ const EXPIRED_KEY: &str = "INSERT INTO program_keys VALUES
 /// A key of `una`.
 const KEY: &str = "INSERT INTO program_keys VALUES
     (x'0304050607080910', 'local', 'una', NULL, 'nightly', NULL, 1, NULL, NULL)";
+
+/// A token of an identity provider.
+const SCIM_TOKEN: &str = "INSERT INTO scim_tokens VALUES (x'0a0b0c0d0e0f1011', 'entra', 'ana', 1, NULL)";
 
 /// What a toolkit has cached for `una`: one without a secret of hers, which would take it along.
 const CACHED: &str =
@@ -346,6 +356,7 @@ async fn who_may_end_whom() {
             let fixture = Fixture::with(&[("books".to_owned(), "shared", "ana")]).await;
             set_secret(&fixture.user("una"), "books").await.expect("she sees it");
             execute(&fixture.database, KEY).await;
+            execute(&fixture.database, SCIM_TOKEN).await;
             let caller = match *name {
                 "prog" => fixture.program("ana"),
                 "unas" => fixture.program("una"),
@@ -361,6 +372,7 @@ async fn who_may_end_whom() {
                 Err(
                     AccessError::NotOperator(_)
                     | AccessError::ProgramsCannotEnd
+                    | AccessError::ProgramsCannotProvision
                     | AccessError::OwnEnd
                     | AccessError::ExportOfOther(_),
                 ) => "no",
@@ -393,6 +405,9 @@ async fn attempt_on_users(caller: &User, act: &str) -> Result<(), AccessError> {
         "show" => operator.users().get("una").await.map(drop),
         "end" => operator.users().end("una", DocumentsFate::Bin).await.map(drop),
         "revoke-key" => operator.users().revoke_key("una", "0304050607080910").await,
+        "scim-tokens" => operator.scim_tokens().all().await.map(drop),
+        "scim-token" => operator.scim_tokens().create("okta").await.map(drop),
+        "scim-revoke" => operator.scim_tokens().revoke("0a0b0c0d0e0f1011").await,
         "end-self" => operator.users().end(caller.id(), DocumentsFate::Bin).await.map(drop),
         other => panic!("no act {other}"),
     }

@@ -17,7 +17,7 @@ pub(super) struct InventoryStore(Database);
 
 /// Ids of all users who were seen, or have anything, without grants of OAuth clients ([`InventoryStore::known`]).
 const KNOWN: &str = "
-    SELECT user_id AS id FROM users
+    SELECT user_id AS id FROM users UNION SELECT user_id FROM scim_users
     UNION SELECT user_id FROM program_keys UNION SELECT user_id FROM browser_sessions
     UNION SELECT user_id FROM secrets UNION SELECT user_id FROM user_config UNION SELECT user_id FROM hidden_tools
     UNION SELECT user_id FROM code_tools UNION SELECT user_id FROM consents
@@ -36,6 +36,7 @@ pub(crate) const MENTIONS: &[(&str, &[&str])] = &[
     ("documents", &["added_by", "changed_by", "deleted_by"]),
     ("invocations", &["user_id"]),
     ("publishers", &["added_by"]),
+    ("scim_tokens", &["created_by"]),
     ("toolkit_activations", &["activated_by"]),
     ("toolkit_audience", &["shared_by"]),
     ("toolkit_ownership", &["by_user", "owner_before"]),
@@ -302,14 +303,16 @@ impl From<SummaryRow> for UserSummary {
     fn from(row: SummaryRow) -> Self {
         let is_ended =
             row.ended_at.is_some_and(|ended| row.signed_in_at.is_none_or(|signed_in| signed_in <= ended));
+        let is_deactivated = row.ended_at.is_some_and(kitbag_identity::is_deactivation);
         Self {
             id: row.id,
             first_seen_at: row.first_seen_at.map(shown),
             signed_in_at: row.signed_in_at.map(shown),
             groups: row.groups.and_then(|groups| serde_json::from_str(&groups).ok()).unwrap_or_default(),
-            ended_at: row.ended_at.map(shown),
-            ended_by: row.ended_by,
+            ended_at: row.ended_at.filter(|_| !is_deactivated).map(shown),
+            ended_by: row.ended_by.filter(|_| !is_deactivated),
             is_ended,
+            is_deactivated,
             counts: UserCounts {
                 documents: Size { documents: number(row.documents), bytes: number(row.bytes) },
                 bin: Size { documents: number(row.bin_documents), bytes: number(row.bin_bytes) },

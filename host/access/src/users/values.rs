@@ -27,6 +27,9 @@ pub struct UserSummary {
     pub ended_by: Option<String>,
     /// Whether the access was ended, and the user has not signed in since.
     pub is_ended: bool,
+    /// Whether the identity provider has deactivated or removed the user (SCIM).
+    #[serde(default)]
+    pub is_deactivated: bool,
     /// Numbers of what the user has.
     pub counts: UserCounts,
 }

@@ -557,6 +557,59 @@ CREATE TABLE users (
     CHECK ((first_seen_at IS NULL) = (signed_in_at IS NULL))
 );
 
+-- Users as the identity provider has provisioned them (SCIM).
+CREATE TABLE scim_users (
+    -- The id in SCIM: 32 hexadecimal digits.
+    id            TEXT PRIMARY KEY NOT NULL,
+    -- The id that the user's tokens carry, from the attribute that the setting `scim-user-id` names.
+    user_id       TEXT NOT NULL UNIQUE,
+    user_name     TEXT NOT NULL,
+    -- The user name in lower case: providers compare it so.
+    user_name_key TEXT NOT NULL UNIQUE,
+    external_id   TEXT,
+    is_active     BOOLEAN NOT NULL,
+    -- The other attributes: a JSON object with names and addresses.
+    attributes    TEXT NOT NULL,
+    created_at    BIGINT NOT NULL,
+    changed_at    BIGINT NOT NULL
+);
+
+CREATE INDEX scim_users_by_external_id ON scim_users (external_id);
+
+-- Groups as the identity provider has provisioned them (SCIM).
+CREATE TABLE scim_groups (
+    -- The id in SCIM: 32 hexadecimal digits.
+    id          TEXT PRIMARY KEY NOT NULL,
+    -- The name that grants use.
+    name        TEXT NOT NULL UNIQUE,
+    external_id TEXT,
+    created_at  BIGINT NOT NULL,
+    changed_at  BIGINT NOT NULL
+);
+
+CREATE INDEX scim_groups_by_external_id ON scim_groups (external_id);
+
+-- Members of these groups.
+CREATE TABLE scim_members (
+    group_id  TEXT NOT NULL REFERENCES scim_groups (id) ON DELETE CASCADE,
+    member_id TEXT NOT NULL REFERENCES scim_users (id) ON DELETE CASCADE,
+    PRIMARY KEY (group_id, member_id)
+);
+
+CREATE INDEX scim_members_by_member ON scim_members (member_id);
+
+-- Tokens of identity providers that provision users and groups (SCIM).
+CREATE TABLE scim_tokens (
+    -- SHA-256 of the token.
+    digest     BYTEA PRIMARY KEY,
+    -- As the operators call it; one of a kind.
+    name       TEXT NOT NULL UNIQUE,
+    created_by TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    -- The last request, to the minute.
+    used_at    BIGINT
+);
+
 -- Keys of programs that act for a user.
 CREATE TABLE program_keys (
     -- SHA-256 of the key.

@@ -80,6 +80,26 @@ acts! {
     KeyRevoked = "key.revoked";
     /// An operator has ended the access of a user: keys, sessions and grants of clients.
     UserEnded = "user.ended";
+    /// The identity provider has added or changed a user (SCIM).
+    UserProvisioned = "user.provisioned";
+    /// The identity provider has deactivated or removed a user: access is ended, and refused until it changes (SCIM).
+    UserDeactivated = "user.deactivated";
+    /// A user who was deactivated may sign in again.
+    UserReactivated = "user.reactivated";
+    /// The identity provider has removed a user (SCIM).
+    UserDeprovisioned = "user.deprovisioned";
+    /// The identity provider has added or renamed a group (SCIM).
+    GroupProvisioned = "group.provisioned";
+    /// The identity provider has removed a group (SCIM).
+    GroupDeprovisioned = "group.deprovisioned";
+    /// The identity provider has added a member to a group (SCIM).
+    GroupMemberAdded = "group.member_added";
+    /// The identity provider has removed a member from a group (SCIM).
+    GroupMemberRemoved = "group.member_removed";
+    /// An operator has made a token of an identity provider that provisions users (SCIM).
+    ScimTokenCreated = "scim_token.created";
+    /// An operator has revoked such a token.
+    ScimTokenRevoked = "scim_token.revoked";
     /// What a user had whose access was ended was removed, moved or passed on.
     UserCleared = "user.cleared";
     /// A user has exported what they have here, or an operator what a user has whose access was ended.

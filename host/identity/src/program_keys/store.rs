@@ -4,6 +4,8 @@ use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Database, FromRow, Scope, Transaction, is_ended, list, sql};
 
 use super::{KeyError, MAX_KEYS_OF_USER, id};
+use crate::groups::Groups;
+use crate::provisioning::groups_of;
 
 /// The keys of one issuer's users.
 #[derive(Clone, Debug)]
@@ -139,6 +141,22 @@ impl Store {
         .bind(valid.created_after)
         .fetch_optional(self.database.readers())
         .await
+    }
+
+    /// Returns the groups that the identity provider maintains here.
+    pub(super) async fn provisioned_groups(&self, user: &str) -> kitbag_database::Result<Groups> {
+        groups_of(self.database.readers(), user).await
+    }
+
+    /// Returns the groups of a user's last sign-in, if that was at `since` or later and the access was not ended after it.
+    pub(super) async fn groups_since(&self, user: &str, since: i64) -> kitbag_database::Result<Groups> {
+        let groups: Option<String> = sql("SELECT groups FROM users
+             WHERE user_id = $1 AND signed_in_at >= $2 AND (ended_at IS NULL OR signed_in_at > ended_at)")
+        .bind(user)
+        .bind(since)
+        .fetch_optional_value(self.database.readers())
+        .await?;
+        Ok(groups.and_then(|groups| serde_json::from_str(&groups).ok()).unwrap_or_default())
     }
 
     /// Returns the user's keys that have not expired, newest first.

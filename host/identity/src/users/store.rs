@@ -46,8 +46,22 @@ pub(super) struct SignIn {
     issued_at: i64,
 }
 
+/// How long the end of an access lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Until the user signs in again.
+    NextSignIn,
+    /// Until the identity provider activates the user again: the user is deactivated.
+    Reactivation,
+}
+
+/// End of access of a deactivated user, in milliseconds since 1970: the year 9999. No token is issued after it, so
+/// whatever compares a token with the end refuses it.
+pub(crate) const DEACTIVATED: i64 = 253_370_764_800_000;
+
 /// Result of ending a user's access.
-pub(super) struct Ended {
+#[must_use = "an end that was committed takes effect in this process by `Users::apply`"]
+pub(crate) struct Ended {
     pub(super) access: EndedAccess,
     /// Tokens that were issued until then are refused.
     pub(super) at: i64,
@@ -132,8 +146,19 @@ impl Store {
             .bind(ERASED_USER)
             .execute(&mut transaction)
             .await?;
+        let tokens = sql("UPDATE scim_tokens SET created_by = $2 WHERE created_by = $1")
+            .bind(user)
+            .bind(ERASED_USER)
+            .execute(&mut transaction)
+            .await?;
+        // Not of a user whom the provider has activated, or who has signed in again.
+        let provisioned = sql("DELETE FROM scim_users WHERE user_id = $1 AND EXISTS (SELECT 1 FROM users
+             WHERE user_id = $1 AND ended_at IS NOT NULL AND COALESCE(signed_in_at, 0) <= ended_at)")
+        .bind(user)
+        .execute(&mut transaction)
+        .await?;
         transaction.commit().await?;
-        Ok(forgotten + replaced)
+        Ok(forgotten + replaced + tokens + provisioned)
     }
 
     /// Records sign-ins, except with tokens that were issued before their user's access was ended.
@@ -165,19 +190,41 @@ impl Store {
         if by.user() != user && is_ended(&mut transaction, by.user()).await? {
             return Err(EndUserError::ActorEnded);
         }
-        let was_ended = is_ended(&mut transaction, user).await?;
-        let grants = grants_of(&mut transaction, user).await?;
+        let ended = self.end_in(&mut transaction, user, by, Until::NextSignIn).await?;
+        transaction.commit().await?;
+        Ok(ended)
+    }
+
+    /// Ends a user's access in a transaction, which the caller commits.
+    pub(super) async fn end_in(
+        &self,
+        transaction: &mut Transaction,
+        user: &str,
+        by: &Actor,
+        until: Until,
+    ) -> kitbag_database::Result<Ended> {
+        let was_ended = match until {
+            Until::NextSignIn => is_ended(&mut *transaction, user).await?,
+            Until::Reactivation => is_ended_since(&mut *transaction, user, DEACTIVATED).await?,
+        };
+        let grants = grants_of(transaction, user).await?;
         let access = EndedAccess {
-            keys: revoke_keys_of(&mut transaction, user).await?,
-            sessions: end_sessions_of(&mut transaction, user).await?,
+            keys: revoke_keys_of(transaction, user).await?,
+            sessions: end_sessions_of(transaction, user).await?,
             // Local sign-in is only for a database that no other process uses: another one has no such table.
-            clients: if self.0.is_exclusive() { revoke_grants_of(&mut transaction, user).await? } else { 0 },
+            clients: if self.0.is_exclusive() { revoke_grants_of(transaction, user).await? } else { 0 },
         };
         // Tokens that were issued since the last end, and are not used yet, are in no table.
         let is_repeated = was_ended && access == EndedAccess::default();
+        if is_repeated && until == Until::Reactivation {
+            return Ok(Ended { access, at: DEACTIVATED, grants });
+        }
         // Read in the transaction, which may have waited; and never earlier than the last sign-in or the last end, which
         // other processes have recorded by their clocks.
-        let at = last_time(&mut transaction, user).await?.max(now());
+        let at = match until {
+            Until::NextSignIn => last_time(&mut *transaction, user).await?.max(now()),
+            Until::Reactivation => DEACTIVATED,
+        };
         sql("INSERT INTO users (user_id, groups, ended_at, ended_by) VALUES ($1, '[]', $2, $3)
              ON CONFLICT (user_id) DO UPDATE SET
                  ended_by = CASE WHEN $4 THEN users.ended_by ELSE excluded.ended_by END,
@@ -186,14 +233,38 @@ impl Store {
         .bind(at)
         .bind(by.user())
         .bind(is_repeated)
-        .execute(&mut transaction)
+        .execute(&mut *transaction)
         .await?;
-        sql("UPDATE registry SET user_ends = user_ends + 1").execute(&mut transaction).await?;
+        sql("UPDATE registry SET user_ends = user_ends + 1").execute(&mut *transaction).await?;
         if !is_repeated {
-            audit::append(&mut transaction, &Entry::new(Act::UserEnded, by).affects(user)).await?;
+            let act = match until {
+                Until::NextSignIn => Act::UserEnded,
+                Until::Reactivation => Act::UserDeactivated,
+            };
+            audit::append(transaction, &Entry::new(act, by).affects(user)).await?;
         }
-        transaction.commit().await?;
         Ok(Ended { access, at, grants })
+    }
+
+    /// Lets a deactivated user sign in again, in a transaction, which the caller commits. Returns whether the user was
+    /// deactivated.
+    pub(super) async fn reactivate_in(
+        &self,
+        transaction: &mut Transaction,
+        user: &str,
+        by: &Actor,
+    ) -> kitbag_database::Result<bool> {
+        let reactivated = sql("UPDATE users SET ended_at = $2 WHERE user_id = $1 AND ended_at = $3")
+            .bind(user)
+            .bind(now())
+            .bind(DEACTIVATED)
+            .execute(&mut *transaction)
+            .await?;
+        if reactivated > 0 {
+            sql("UPDATE registry SET user_ends = user_ends + 1").execute(&mut *transaction).await?;
+            audit::append(transaction, &Entry::new(Act::UserReactivated, by).affects(user)).await?;
+        }
+        Ok(reactivated > 0)
     }
 }
 

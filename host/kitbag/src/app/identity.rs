@@ -8,9 +8,9 @@ use kitbag_access::Roles;
 use kitbag_base::local_mode;
 use kitbag_database::Database;
 use kitbag_identity::{
-    Algorithms, AuthorizationServer, BrowserSessions, Identity, IdentitySettings, IssuerChange, KeyLimits,
-    Lifetimes, LocalIssuer, ProgramKeys, ProviderSignIn, SessionAudience, SessionLifetime, SignInCode,
-    UntypedTokens, Users, WebClient, bind_issuer,
+    Algorithms, AuthorizationServer, BrowserSessions, Identity, IdentitySettings, IssuerChange, KeyGroups,
+    KeyLimits, Lifetimes, LocalIssuer, ProgramKeys, ProviderSignIn, Provisioning, SessionAudience,
+    SessionLifetime, SignInCode, UntypedTokens, UserIdAttribute, UserIdClaim, Users, WebClient, bind_issuer,
 };
 use kitbag_net::egress::Egress;
 use kitbag_vault::Vault;
@@ -18,7 +18,7 @@ use url::Url;
 
 use super::error::StartError;
 use super::resources::Resources;
-use crate::settings::{self, Creators, Issuer, Operator, Settings};
+use crate::settings::{self, Creators, Issuer, Operator, ScimUserId, Settings, UserIdClaimSetting};
 
 /// Everything that tells who sends a request.
 pub(super) struct SignIn {
@@ -149,12 +149,42 @@ fn identity_settings(settings: &Settings, base_url: &Url) -> IdentitySettings {
             .collect(),
         mcp_client_id: settings.mcp_client_id.get().cloned(),
         groups_claim: settings.groups_claim.get().cloned(),
+        user_id_claim: match settings.user_id_claim.get() {
+            Some(UserIdClaimSetting::Oid) => UserIdClaim::Oid,
+            Some(UserIdClaimSetting::Sub) | None => UserIdClaim::Sub,
+        },
     }
 }
 
 /// Creates the store of API keys for programs, also if the operator disables them.
 pub(super) fn program_keys(settings: &Settings, database: &Database) -> ProgramKeys {
-    ProgramKeys::new(database.clone(), settings.issuer.name()).limited(key_limits(settings))
+    let keys = ProgramKeys::new(database.clone(), settings.issuer.name());
+    keys.limited(key_limits(settings)).with_groups(key_groups(settings))
+}
+
+/// Groups that count for keys.
+fn key_groups(settings: &Settings) -> KeyGroups {
+    if settings.scim_user_id.get().is_some() {
+        return KeyGroups::Provisioned;
+    }
+    match settings.groups_remembered.get() {
+        Duration::ZERO => KeyGroups::None,
+        period => KeyGroups::Remembered(period),
+    }
+}
+
+/// Opens what the identity provider maintains here.
+pub(super) async fn provisioning(
+    settings: &Settings,
+    database: &Database,
+    users: &Users,
+) -> kitbag_database::Result<Provisioning> {
+    let user_id = settings.scim_user_id.get().map(|attribute| match attribute {
+        ScimUserId::ExternalId => UserIdAttribute::ExternalId,
+        ScimUserId::UserName => UserIdAttribute::UserName,
+        ScimUserId::Email => UserIdAttribute::Email,
+    });
+    Provisioning::open(database.clone(), users.clone(), user_id, settings.bounds.provisioning).await
 }
 
 /// Limits of keys. Whoever leaves a company no longer signs in at its provider. With local sign-in, nobody disables an

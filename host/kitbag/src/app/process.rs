@@ -29,7 +29,7 @@ pub(super) async fn join(
 /// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
 /// operators, and limits on stored data.
 fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 30] = [
+    let shared: [(&str, &dyn Debug); 33] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -48,6 +48,7 @@ fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("documents-size-per-user", &settings.documents_size_per_user),
         ("follow-registries", &settings.follow_registries),
         ("groups-claim", &settings.groups_claim),
+        ("groups-remembered", &settings.groups_remembered),
         ("issuer", &settings.issuer),
         ("key-lifetime", &settings.key_lifetime),
         ("keys", &settings.keys),
@@ -57,8 +58,10 @@ fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("mcp-client-id", &settings.mcp_client_id),
         ("operators", &settings.operators),
         ("require-signature", &settings.require_signature),
+        ("scim-user-id", &settings.scim_user_id),
         ("scopes", &settings.scopes),
         ("token-algorithms", &settings.token_algorithms),
+        ("user-id-claim", &settings.user_id_claim),
         ("web-client-id", &settings.web_client_id),
     ];
     let fingerprint = |value: &dyn Debug| hex::encode(&Sha256::digest(format!("{value:?}"))[..8]);

@@ -1,9 +1,10 @@
-//! `kitbag user …`: who is here, what each has and may, the end of one, and exports.
+//! `kitbag user …`: who is here, what each has and may, the end of one, exports, and tokens of identity providers.
 
 mod access;
 mod end;
 mod export;
 mod list;
+mod scim_token;
 mod show;
 
 use clap::Subcommand;
@@ -35,6 +36,9 @@ pub(super) enum User {
     Access(access::Access),
     /// End a user: access at once, and then what they have.
     End(end::End),
+    /// Make, show and revoke tokens of identity providers that maintain users and groups here (SCIM).
+    #[command(subcommand)]
+    ScimToken(scim_token::ScimToken),
     /// Export everything that you have here, or a user whose access was ended.
     Export(export::Export),
 }
@@ -46,6 +50,7 @@ impl User {
             Self::Show(command) => command.run().await,
             Self::Access(command) => command.run().await,
             Self::End(command) => command.run().await,
+            Self::ScimToken(command) => command.run().await,
             Self::Export(command) => command.run().await,
         }
     }

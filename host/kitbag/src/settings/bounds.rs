@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kitbag_identity::Lifetimes;
+use kitbag_identity::{Lifetimes, ProvisioningLimits};
 use kitbag_manifest::limits;
 
 use super::Settings;
@@ -41,6 +41,8 @@ pub struct Bounds {
     pub log_size_per_toolkit: usize,
     /// Validity of an access token of local sign-in.
     pub access_token_lifetime: Duration,
+    /// Limits of what an identity provider maintains here.
+    pub provisioning: ProvisioningLimits,
     /// Interval of anchors of the audit log.
     pub anchor_interval: Duration,
     /// Time limit for fetching one captured file.
@@ -67,6 +69,7 @@ impl Default for Bounds {
             concurrent_calls_per_toolkit: usize::MAX,
             log_size_per_toolkit: 64 * MIB,
             access_token_lifetime: Lifetimes::default().access_token,
+            provisioning: ProvisioningLimits::default(),
             anchor_interval: Duration::from_hours(1),
             capture_time: Duration::from_mins(5),
             extraction_time: Duration::from_mins(1),

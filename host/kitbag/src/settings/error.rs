@@ -129,6 +129,11 @@ pub enum SettingsError {
     /// A client of MCP clients is set in local mode, where they register.
     #[error("mcp-client-id is for an external provider: local sign-in lets clients register by themselves")]
     McpClientInLocalMode,
+    /// Provisioning, or another claim with the user's id, is set in local mode, which has no provider.
+    #[error(
+        "local sign-in has no identity provider: scim-user-id and user-id-claim are for a server with one"
+    )]
+    ProvisioningInLocalMode,
     /// A groups claim is set in local mode, which has no provider's tokens.
     #[error("local sign-in has no claims: groups-claim is for a provider, and local-groups for local mode")]
     GroupsClaimInLocalMode,

@@ -44,6 +44,51 @@ impl FromStr for ConsentSetting {
     }
 }
 
+/// Claim of tokens with the id of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserIdClaimSetting {
+    /// `sub`.
+    Sub,
+    /// `oid`, of Entra.
+    Oid,
+}
+
+impl FromStr for UserIdClaimSetting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "sub" => Ok(Self::Sub),
+            "oid" => Ok(Self::Oid),
+            _ => Err("it is sub or oid".to_owned()),
+        }
+    }
+}
+
+/// Attribute of SCIM with the id of the user that tokens carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScimUserId {
+    /// `externalId`.
+    ExternalId,
+    /// `userName`.
+    UserName,
+    /// The primary address of `emails`.
+    Email,
+}
+
+impl FromStr for ScimUserId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "externalId" => Ok(Self::ExternalId),
+            "userName" => Ok(Self::UserName),
+            "email" => Ok(Self::Email),
+            _ => Err("it is externalId, userName or email".to_owned()),
+        }
+    }
+}
+
 /// Who may make collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creators {

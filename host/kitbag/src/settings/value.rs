@@ -186,7 +186,7 @@ fn plain_url(text: &str) -> Option<Url> {
 
 /// First segments of the server's own paths. A base URL must not start with one: a proxy that strips the base
 /// path would confuse them.
-const OWN_SEGMENTS: [&str; 24] = [
+const OWN_SEGMENTS: [&str; 26] = [
     ".well-known",
     "access",
     "all-collections",
@@ -205,6 +205,8 @@ const OWN_SEGMENTS: [&str; 24] = [
     "overview",
     "publishers",
     "readyz",
+    "scim",
+    "scim-tokens",
     "toolkits",
     "ui",
     "updates",

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use jiff::Timestamp;
 use kitbag_access::User;
-use kitbag_identity::{BrowserSession, GrantedClient, ProgramKey};
+use kitbag_identity::{BrowserSession, GrantedClient, Groups, ProgramKey};
 use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Frame, Section};
@@ -129,7 +129,8 @@ pub(super) async fn show(
     let keys = match &sessions.keys {
         Some(keys) => {
             let keys = keys.of_user(user.id()).await.map_err(|cause| WebError::storage(&cause))?;
-            Some(keys.into_iter().map(|key| Key::of(&user, key)).collect())
+            let groups = user.groups_of_keys().await?;
+            Some(keys.into_iter().map(|key| Key::of(&user, &groups, key)).collect())
         }
         None => None,
     };
@@ -159,8 +160,8 @@ impl Session {
 }
 
 impl Key {
-    fn of(user: &User, key: ProgramKey) -> Self {
-        let unreachable = user.unreachable_with_key(key.toolkits.as_ref());
+    fn of(user: &User, groups: &Groups, key: ProgramKey) -> Self {
+        let unreachable = user.unreachable_with_key(key.toolkits.as_ref(), groups);
         let unreachable: Vec<_> = unreachable.into_iter().map(|it| it.toolkit).collect();
         let minute = |time: Timestamp| text::minute(&time.to_string());
         Self {

@@ -63,6 +63,7 @@ fn lines(user: &UserSummary) -> Text {
     let seen = match (&user.signed_in_at, user.is_ended) {
         (Some(at), false) => text!("signed in {}", at),
         (None, false) => text!("no sign-in recorded"),
+        (_, true) if user.is_deactivated => text!("deactivated by the identity provider"),
         (_, true) => text!("ended {}", user.ended_at.as_deref().unwrap_or_default()),
     };
     let mut lines = text!("{:<24} {}", user.id, seen);

@@ -101,6 +101,9 @@ fn print_sign_ins(user: &UserDetails) {
     if user.is_named_operator {
         say!("operator  by the setting `operators`");
     }
+    if user.summary.is_deactivated {
+        say!("ended     by the identity provider, until it activates the user again");
+    }
     if let Some(at) = ended_at {
         say!("ended     {} by {}", at, ended_by.as_deref().unwrap_or_default());
         if !*is_ended {
