@@ -77,9 +77,8 @@ pub use self::provider_sign_in::{
     Arrival, Departure, ProviderError, ProviderSignIn, SessionState, WebClient,
 };
 pub use self::provisioning::{
-    GroupChange, GroupMember, MemberChange, Page, ProvisionedGroup, ProvisionedUser, Provisioner,
-    Provisioning, ProvisioningError, ProvisioningLimits, ProvisioningToken, Selection, UserContent,
-    UserIdAttribute,
+    GroupChange, MemberChange, Page, ProvisionedGroup, ProvisionedUser, Provisioner, Provisioning,
+    ProvisioningError, ProvisioningLimits, ProvisioningToken, Selection, UserContent, UserIdAttribute,
 };
 pub use self::settings::{IdentitySettings, SessionAudience, UntypedTokens, UserIdClaim};
 pub use self::subject::{InvalidSubject, Subject};

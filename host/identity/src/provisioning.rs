@@ -164,15 +164,6 @@ pub struct ProvisionedGroup {
     pub changed_at: Timestamp,
 }
 
-/// A member of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupMember {
-    /// Id of the user in SCIM.
-    pub id: String,
-    /// `userName`.
-    pub user_name: String,
-}
-
 /// Changes of a group, made in one transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupChange {
@@ -386,8 +377,8 @@ impl Provisioner {
         found.into_iter().next().ok_or(ProvisioningError::Unknown("group"))
     }
 
-    /// Returns the members of a group, by id.
-    pub async fn members(&self, group: &str) -> Result<Vec<GroupMember>, ProvisioningError> {
+    /// Returns the ids in SCIM of the members of a group.
+    pub async fn members(&self, group: &str) -> Result<Vec<String>, ProvisioningError> {
         Ok(self.store.members(group).await?)
     }
 

@@ -294,6 +294,9 @@ fn for_identity_providers(shared: &Shared) -> Router<Shared> {
                 .merge(patch(scim::patch_user))
                 .merge(delete(scim::delete_user)),
         )
+        .route("/scim/v2/.search", post(scim::search_all))
+        .route("/scim/v2/Users/.search", post(scim::search_users))
+        .route("/scim/v2/Groups/.search", post(scim::search_groups))
         .route("/scim/v2/Groups", get(scim::list_groups).merge(post(scim::create_group)))
         .route(
             "/scim/v2/Groups/{id}",
@@ -307,6 +310,7 @@ fn for_identity_providers(shared: &Shared) -> Router<Shared> {
         .route("/scim/v2/ResourceTypes/{name}", get(scim::discovery::resource_type))
         .route("/scim/v2/Schemas", get(scim::discovery::schemas))
         .route("/scim/v2/Schemas/{id}", get(scim::discovery::schema))
+        .route("/scim/{*path}", any(scim::nothing_here))
         .layer(from_fn_with_state(scim::Gate::of(shared), scim::require_provisioner))
 }
 

@@ -29,9 +29,7 @@ use jiff::Timestamp;
 use kitbag_access::Access;
 use kitbag_base::base_url::below;
 use kitbag_base::rate::RateLimit;
-use kitbag_identity::{
-    GroupMember, Page, ProvisionedGroup, ProvisionedUser, Provisioner, ProvisioningError, Selection,
-};
+use kitbag_identity::{Page, ProvisionedGroup, ProvisionedUser, Provisioner, ProvisioningError, Selection};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
@@ -161,10 +159,32 @@ pub(super) async fn list_users(
     Extension(scans): Extension<Scans>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, ScimError> {
-    let query = wanted(query)?;
-    let projection = Projection::of(&query)?;
+    let list = users_page(&shared, &provisioner, &scans, &wanted(query)?).await?;
+    respond(StatusCode::OK, list.into_value()).await
+}
+
+/// `POST /scim/v2/Users/.search`: the same, with the query as the body (RFC 7644, section 3.4.3).
+pub(super) async fn search_users(
+    State(shared): State<Shared>,
+    Extension(provisioner): Extension<Provisioner>,
+    Extension(scans): Extension<Scans>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ScimError> {
+    let query = searched(&read(&headers, body).await?)?;
+    let list = users_page(&shared, &provisioner, &scans, &query).await?;
+    respond(StatusCode::OK, list.into_value()).await
+}
+
+async fn users_page(
+    shared: &Shared,
+    provisioner: &Provisioner,
+    scans: &Scans,
+    query: &ListQuery,
+) -> Result<List, ScimError> {
+    let projection = Projection::of(query)?;
     let filter = query.filter.as_deref().map(Filter::parse).transpose()?;
-    let mut list = List::new(&query);
+    let mut list = List::new(query);
     let shown = |user: &ProvisionedUser| whole_user(&shared.base_url, user);
     match &filter {
         None => {
@@ -193,7 +213,7 @@ pub(super) async fn list_users(
             }
         }
     }
-    respond(StatusCode::OK, list.into_value()).await
+    Ok(list)
 }
 
 /// `POST /scim/v2/Users`
@@ -266,8 +286,30 @@ pub(super) async fn list_groups(
     Extension(scans): Extension<Scans>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, ScimError> {
-    let query = wanted(query)?;
-    let projection = Projection::of(&query)?;
+    let list = groups_page(&shared, &provisioner, &scans, &wanted(query)?).await?;
+    respond(StatusCode::OK, list.into_value()).await
+}
+
+/// `POST /scim/v2/Groups/.search`: the same, with the query as the body.
+pub(super) async fn search_groups(
+    State(shared): State<Shared>,
+    Extension(provisioner): Extension<Provisioner>,
+    Extension(scans): Extension<Scans>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ScimError> {
+    let query = searched(&read(&headers, body).await?)?;
+    let list = groups_page(&shared, &provisioner, &scans, &query).await?;
+    respond(StatusCode::OK, list.into_value()).await
+}
+
+async fn groups_page(
+    shared: &Shared,
+    provisioner: &Provisioner,
+    scans: &Scans,
+    query: &ListQuery,
+) -> Result<List, ScimError> {
+    let projection = Projection::of(query)?;
     let filter = query.filter.as_deref().map(Filter::parse).transpose()?;
     let selection = filter.as_ref().map_or(Selection::All, |filter| selection(filter, "displayName"));
     let reads_members = filter.as_ref().is_some_and(|filter| filter.mentions("members"));
@@ -276,7 +318,7 @@ pub(super) async fn list_groups(
         return Err(ScimError::bad_request("invalidFilter", why));
     }
     let _turn = if filter.is_some() { scans.turn_for(&selection).await? } else { None };
-    let mut list = List::new(&query);
+    let mut list = List::new(query);
     let mut members_of_page = 0;
     let mut page = Page { after: "", offset: 0, limit: BATCH };
     if filter.is_none() {
@@ -307,7 +349,7 @@ pub(super) async fn list_groups(
             _ => break,
         }
     }
-    respond(StatusCode::OK, list.into_value()).await
+    Ok(list)
 }
 
 /// `POST /scim/v2/Groups`
@@ -511,8 +553,8 @@ fn whole_user(base_url: &Url, user: &ProvisionedUser) -> Resource {
 }
 
 /// Returns the resource of a group with `meta`; without members if they are `None`.
-fn whole_group(base_url: &Url, group: &ProvisionedGroup, members: Option<&[GroupMember]>) -> Resource {
-    let mut resource = group::resource(group, members);
+fn whole_group(base_url: &Url, group: &ProvisionedGroup, members: Option<&[String]>) -> Resource {
+    let mut resource = group::resource(base_url, group, members);
     let path = format!("/scim/v2/Groups/{}", group.id);
     resource.insert("meta".to_owned(), meta("Group", base_url, &path, [group.created_at, group.changed_at]));
     resource
@@ -534,9 +576,64 @@ fn wanted(query: Result<Query<ListQuery>, QueryRejection>) -> Result<ListQuery, 
     }
 }
 
+/// `POST /scim/v2/.search`: users, and after them groups.
+pub(super) async fn search_all(
+    State(shared): State<Shared>,
+    Extension(provisioner): Extension<Provisioner>,
+    Extension(scans): Extension<Scans>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ScimError> {
+    let mut query = searched(&read(&headers, body).await?)?;
+    let mut list = users_page(&shared, &provisioner, &scans, &query).await?;
+    let users = i64::try_from(list.total).unwrap_or(i64::MAX);
+    query.start_index = Some(i64::from(list.start).saturating_sub(users).max(1));
+    query.count =
+        Some(i64::from(list.count).saturating_sub(i64::try_from(list.resources.len()).unwrap_or(0)));
+    let groups = groups_page(&shared, &provisioner, &scans, &query).await?;
+    list.total += groups.total;
+    list.resources.extend(groups.resources);
+    respond(StatusCode::OK, list.into_value()).await
+}
+
+/// Reads a query from the body of a search.
+fn searched(body: &Resource) -> Result<ListQuery, ScimError> {
+    let invalid = |name: &str| ScimError::bad_request("invalidValue", format!("{name} is of another type"));
+    let text = |name: &str| match member(body, name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(invalid(name)),
+    };
+    let number = |name: &str| match member(body, name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_i64().map(Some).ok_or_else(|| invalid(name)),
+    };
+    let names = |name: &str| match member(body, name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(names)) => {
+            let names: Option<Vec<_>> = names.iter().map(Value::as_str).collect();
+            names.map(|names| Some(names.join(","))).ok_or_else(|| invalid(name))
+        }
+        Some(_) => Err(invalid(name)),
+    };
+    Ok(ListQuery {
+        filter: text("filter")?,
+        start_index: number("startIndex")?,
+        count: number("count")?,
+        attributes: names("attributes")?,
+        excluded_attributes: names("excludedAttributes")?,
+    })
+}
+
+/// 404 of a path that is none.
+pub(super) async fn nothing_here() -> ScimError {
+    ScimError::new(StatusCode::NOT_FOUND, "there is nothing here")
+}
+
 /// Reads a body: a JSON object.
 async fn read(headers: &HeaderMap, body: Body) -> Result<Resource, ScimError> {
-    if !media_type::is(headers, MEDIA_TYPE) && !media_type::is(headers, media_type::JSON) {
+    let is_stated = headers.contains_key(header::CONTENT_TYPE);
+    if is_stated && !media_type::is(headers, MEDIA_TYPE) && !media_type::is(headers, media_type::JSON) {
         let why = format!("the body is JSON, with Content-Type: {MEDIA_TYPE}");
         return Err(ScimError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }

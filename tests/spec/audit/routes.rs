@@ -12,7 +12,7 @@ use crate::scim;
 use crate::ui_review::wat;
 
 /// Routes that change something without an audit entry, each with the reason.
-const NOT_RECORDED: [(&str, &str); 23] = [
+const NOT_RECORDED: [(&str, &str); 26] = [
     ("PATCH /toolkits/id/config", "a user's own settings, which are no credentials"),
     ("POST /ui/toolkits/id/settings", "the same"),
     ("POST /toolkits/id/hide", "what a user's own clients list"),
@@ -34,6 +34,9 @@ const NOT_RECORDED: [(&str, &str); 23] = [
     ("POST /ui/bin/restore", "the same"),
     ("POST /ui/bin/purge", "the same"),
     ("POST /ui/toolkits/id/account/connect", "only leads to the provider"),
+    ("POST /scim/v2/.search", "only reads"),
+    ("POST /scim/v2/Users/.search", "the same"),
+    ("POST /scim/v2/Groups/.search", "the same"),
     ("POST /oauth/register", "open to anybody, and gives no access"),
     ("POST /oauth/authorize", "gives a code: the grant is recorded when it is redeemed"),
 ];

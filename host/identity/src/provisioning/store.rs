@@ -7,7 +7,7 @@ use kitbag_database::{Database, Executor, FromRow, Scope, Transaction, list, sql
 use serde_json::Map;
 
 use super::{
-    GroupChange, GroupMember, MemberChange, Page, ProvisionedGroup, ProvisionedUser, ProvisioningError,
+    GroupChange, MemberChange, Page, ProvisionedGroup, ProvisionedUser, ProvisioningError,
     ProvisioningLimits, Selection, UserContent, new_id, now, time,
 };
 use crate::groups::{Groups, MAX_GROUPS};
@@ -250,13 +250,11 @@ impl Store {
         Ok(rows.into_iter().map(ProvisionedGroup::from).collect())
     }
 
-    pub(super) async fn members(&self, group: &str) -> kitbag_database::Result<Vec<GroupMember>> {
-        let rows: Vec<(String, String)> = sql("SELECT u.id, u.user_name FROM scim_members m
-                 JOIN scim_users u ON u.id = m.member_id WHERE m.group_id = $1 ORDER BY u.id")
-        .bind(group)
-        .fetch_all(self.database.readers())
-        .await?;
-        Ok(rows.into_iter().map(|(id, user_name)| GroupMember { id, user_name }).collect())
+    pub(super) async fn members(&self, group: &str) -> kitbag_database::Result<Vec<String>> {
+        sql("SELECT member_id FROM scim_members WHERE group_id = $1 ORDER BY member_id")
+            .bind(group)
+            .fetch_values(self.database.readers())
+            .await
     }
 
     /// Groups with the numbers of their active members, by name.

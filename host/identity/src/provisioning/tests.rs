@@ -218,8 +218,8 @@ async fn groups_of_the_last_sign_in_count_for_keys_for_the_time_that_is_set() {
 async fn a_token_is_shown_once_and_is_over_when_it_is_revoked() {
     let Fixture { provisioning, .. } = fixture().await;
     let by = Actor::user_only("olga");
-    let taken = provisioning.create_token("entra", &by).await;
-    assert!(matches!(taken, Err(ProvisioningError::NameTaken(_))), "{taken:?}");
+    let repeated = provisioning.create_token("entra", &by).await;
+    assert!(matches!(repeated, Err(ProvisioningError::NameTaken(_))), "{repeated:?}");
     let (token, made) = provisioning.create_token("okta", &by).await.expect("it is another one");
     let find = async |token: &str| provisioning.provisioner(token).await.expect("the database answers");
     assert!(find(token.expose_secret()).await.is_some());

@@ -93,7 +93,7 @@ fn all_schemas(base_url: &Url) -> [Value; 2] {
                 boolean("primary", "Whether it is the main one"),
             ])
         ),
-        boolean("active", "Whether the user may sign in"),
+        required(boolean("active", "Whether the user may sign in")),
     ]);
     let group = json!([
         unique(required(exact(text("displayName", "Name, which grants use")))),
@@ -104,8 +104,8 @@ fn all_schemas(base_url: &Url) -> [Value; 2] {
             true,
             json!([
                 immutable(exact(text("value", "Id of the user"))),
-                read_only(text("display", "userName of the user")),
-                read_only(text("type", "User")),
+                immutable(reference("$ref", "URL of the user", "User")),
+                read_only(with(text("type", "Kind of the member"), "canonicalValues", json!(["User"]))),
             ])
         ),
     ]);
@@ -133,6 +133,11 @@ fn text(name: &str, description: &str) -> Value {
     text["caseExact"] = false.into();
     text["uniqueness"] = "none".into();
     text
+}
+
+fn reference(name: &str, description: &str, kind: &str) -> Value {
+    let reference = with(text(name, description), "type", "reference");
+    with(with(reference, "referenceTypes", json!([kind])), "caseExact", true)
 }
 
 fn boolean(name: &str, description: &str) -> Value {

@@ -1,7 +1,9 @@
 //! Groups in SCIM (RFC 7643, section 4.2): resources, and changes by PATCH. Members are users.
 
-use kitbag_identity::{GroupChange, GroupMember, MemberChange, ProvisionedGroup};
+use kitbag_base::base_url::below;
+use kitbag_identity::{GroupChange, MemberChange, ProvisionedGroup};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::error::ScimError;
 use super::filter::{Comparison, Filter};
@@ -10,7 +12,7 @@ use super::path::member;
 use super::{CORE_GROUP, Resource};
 
 /// Returns the resource of a group; without members if they are `None`.
-pub(super) fn resource(group: &ProvisionedGroup, members: Option<&[GroupMember]>) -> Resource {
+pub(super) fn resource(base_url: &Url, group: &ProvisionedGroup, members: Option<&[String]>) -> Resource {
     let mut resource = Map::new();
     resource.insert("schemas".to_owned(), json!([CORE_GROUP]));
     resource.insert("id".to_owned(), group.id.clone().into());
@@ -19,8 +21,10 @@ pub(super) fn resource(group: &ProvisionedGroup, members: Option<&[GroupMember]>
         resource.insert("externalId".to_owned(), id.clone().into());
     }
     if let Some(members) = members {
-        let item =
-            |member: &GroupMember| json!({ "value": member.id, "display": member.user_name, "type": "User" });
+        let item = |id: &String| {
+            let location = below(base_url, &format!("/scim/v2/Users/{id}"));
+            json!({ "value": id, "$ref": location, "type": "User" })
+        };
         resource.insert("members".to_owned(), members.iter().map(item).collect());
     }
     resource

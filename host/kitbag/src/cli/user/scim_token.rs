@@ -47,7 +47,7 @@ pub(in crate::cli) struct Show {
 #[command(after_help = "Users whom the provider has deactivated stay so, and groups stay as they are.")]
 pub(in crate::cli) struct Revoke {
     /// Its id, or its name.
-    token: String,
+    name: String,
     #[command(flatten)]
     connection: Connection,
 }
@@ -100,11 +100,10 @@ impl Revoke {
     async fn run(self) -> Result<(), CliError> {
         let client = self.connection.open().await?;
         let tokens: Vec<Value> = client.send(Method::GET, "/scim-tokens", "application/json", "").await?;
-        let named =
-            |token: &&Value| token["id"] == self.token.as_str() || token["name"] == self.token.as_str();
-        let id = tokens.iter().find(named).map_or(self.token.as_str(), |token| text(&token["id"])).to_owned();
+        let named = |token: &&Value| token["id"] == self.name.as_str() || token["name"] == self.name.as_str();
+        let id = tokens.iter().find(named).map_or(self.name.as_str(), |token| text(&token["id"])).to_owned();
         client.delete(&format!("/scim-tokens/{}", path_segment(&id))).await?;
-        report(&json!({ "id": id }), || say!("The token {} is revoked.", self.token))
+        report(&json!({ "id": id }), || say!("The token {} is revoked.", self.name))
     }
 }
 
