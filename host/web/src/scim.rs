@@ -423,13 +423,11 @@ impl Scans {
         if *selection != Selection::All {
             return Ok(None);
         }
-        match timeout(MAX_WAIT, self.0.clone().acquire_owned()).await {
-            Ok(Ok(turn)) => Ok(Some(turn)),
-            _ => {
-                let why = "too many filters at a time that are no comparisons for equality";
-                Err(ScimError::passing(StatusCode::TOO_MANY_REQUESTS, why, 5))
-            }
+        if let Ok(Ok(turn)) = timeout(MAX_WAIT, self.0.clone().acquire_owned()).await {
+            return Ok(Some(turn));
         }
+        let why = "too many filters at a time that are no comparisons for equality";
+        Err(ScimError::passing(StatusCode::TOO_MANY_REQUESTS, why, 5))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn configuration(State(shared): State<Shared>) -> Result<Respon
 
 /// `GET /scim/v2/ResourceTypes`
 pub(crate) async fn resource_types(State(shared): State<Shared>) -> Result<Response, ScimError> {
-    respond(StatusCode::OK, list(all_types(&shared.base_url).to_vec())).await
+    respond(StatusCode::OK, list(&all_types(&shared.base_url))).await
 }
 
 /// `GET /scim/v2/ResourceTypes/{name}`
@@ -50,7 +50,7 @@ pub(crate) async fn resource_type(
 
 /// `GET /scim/v2/Schemas`
 pub(crate) async fn schemas(State(shared): State<Shared>) -> Result<Response, ScimError> {
-    respond(StatusCode::OK, list(all_schemas(&shared.base_url).to_vec())).await
+    respond(StatusCode::OK, list(&all_schemas(&shared.base_url))).await
 }
 
 /// `GET /scim/v2/Schemas/{id}`
@@ -180,7 +180,7 @@ fn meta(base_url: &Url, kind: &str, path: &str) -> Value {
     json!({ "resourceType": kind, "location": below(base_url, path) })
 }
 
-fn list(resources: Vec<Value>) -> Value {
+fn list(resources: &[Value]) -> Value {
     json!({
         "schemas": ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
         "totalResults": resources.len(),

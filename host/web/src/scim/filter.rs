@@ -305,7 +305,7 @@ mod tests {
             r#"title pr or emails[type eq "work" and value co "@example.com"]"#,
             r#"emails co "example.org""#,
             r#"not (userName ew "org") and active eq true"#,
-            r#"(title pr or userName pr) and not(title pr)"#,
+            "(title pr or userName pr) and not(title pr)",
             r#"externalId eq "Ana-1""#,
             r#"title ne "Boss""#,
             r#"emails[type eq "home"] or userName eq "x""#,
@@ -318,7 +318,7 @@ mod tests {
             r#"emails[type eq "home" and primary eq true]"#,
             r#"userName ne "bjensen@example.com""#,
             r#"title pr or userName eq "x" and userName pr"#,
-            r#"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department pr"#,
+            "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department pr",
         ] {
             assert!(!matches(filter), "{filter}");
         }

@@ -47,17 +47,16 @@ pub(super) fn content(resource: &Resource) -> Result<GroupChange, ScimError> {
 pub(super) fn patch(operations: Vec<Operation>) -> Result<GroupChange, ScimError> {
     let mut change = GroupChange::default();
     for Operation { kind, target, value } in operations {
-        match target {
-            Some(target) => apply(&mut change, kind, &target, value.as_ref())?,
-            None => {
-                let Some(Value::Object(attributes)) = value else {
-                    let why = "without a path, the value is an object of attributes";
-                    return Err(ScimError::bad_request("invalidSyntax", why));
-                };
-                for (path, value) in &attributes {
-                    apply(&mut change, kind, &Target::parse(path)?, Some(value))?;
-                }
-            }
+        if let Some(target) = target {
+            apply(&mut change, kind, &target, value.as_ref())?;
+            continue;
+        }
+        let Some(Value::Object(attributes)) = value else {
+            let why = "without a path, the value is an object of attributes";
+            return Err(ScimError::bad_request("invalidSyntax", why));
+        };
+        for (path, value) in &attributes {
+            apply(&mut change, kind, &Target::parse(path)?, Some(value))?;
         }
     }
     Ok(change)
@@ -98,10 +97,9 @@ fn member_change(kind: Kind, target: &Target, value: Option<&Value>) -> Result<M
     match (kind, one, value) {
         (Kind::Remove, Some(id), _) => Ok(MemberChange::Remove(vec![id])),
         (Kind::Remove, None, Some(members)) => Ok(MemberChange::Remove(ids(members)?)),
-        (Kind::Remove, None, None) => Ok(MemberChange::Replace(Vec::new())),
+        (Kind::Remove | Kind::Replace, None, None) => Ok(MemberChange::Replace(Vec::new())),
         (Kind::Add, None, Some(members)) => Ok(MemberChange::Add(ids(members)?)),
         (Kind::Replace, None, Some(members)) => Ok(MemberChange::Replace(ids(members)?)),
-        (Kind::Replace, None, None) => Ok(MemberChange::Replace(Vec::new())),
         (Kind::Add | Kind::Replace, Some(_), _) | (Kind::Add, None, None) => Err(ScimError::bad_request(
             "invalidPath",
             "members are added by a list of objects with their ids",

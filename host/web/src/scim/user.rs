@@ -67,19 +67,18 @@ pub(super) fn content(resource: &Resource, was_active: bool) -> Result<UserConte
 /// Applies operations to the resource of a user.
 pub(super) fn patch(resource: &mut Resource, operations: Vec<Operation>) -> Result<(), ScimError> {
     for Operation { kind, target, value } in operations {
-        match target {
-            Some(target) => apply(resource, kind, &target, value)?,
-            None => {
-                let Some(Value::Object(members)) = value else {
-                    let why = "without a path, the value is an object of attributes";
-                    return Err(ScimError::bad_request("invalidSyntax", why));
-                };
-                for (path, value) in members {
-                    // Such as the enterprise extension, with its attributes.
-                    if !path.to_ascii_lowercase().starts_with("urn:") || path.contains(":core:2.0:") {
-                        apply(resource, kind, &Target::parse(&path)?, Some(value))?;
-                    }
-                }
+        if let Some(target) = target {
+            apply(resource, kind, &target, value)?;
+            continue;
+        }
+        let Some(Value::Object(members)) = value else {
+            let why = "without a path, the value is an object of attributes";
+            return Err(ScimError::bad_request("invalidSyntax", why));
+        };
+        for (path, value) in members {
+            // Such as the enterprise extension, with its attributes.
+            if !path.to_ascii_lowercase().starts_with("urn:") || path.contains(":core:2.0:") {
+                apply(resource, kind, &Target::parse(&path)?, Some(value))?;
             }
         }
     }
