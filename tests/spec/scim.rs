@@ -103,7 +103,7 @@ async fn requests_as_entra_sends_them() {
     let id = made["id"].as_str().expect("an id");
     let path = format!("/scim/v2/Users/{id}");
     let in_capitals = format!("/scim/v2/Users?filter=userName eq \"{}\"", name.to_uppercase());
-    assert_eq!(listed(&entra, &in_capitals).await, [made.clone()]);
+    assert_eq!(listed(&entra, &in_capitals).await, std::slice::from_ref(&made));
     assert_eq!(entra.get(&path).await.assert_status(200).json(), made);
     let again = entra.post("/scim/v2/Users", &user(name)).await.assert_status(409).json();
     assert_eq!(again["scimType"], "uniqueness", "{again}");
@@ -196,7 +196,7 @@ async fn requests_as_okta_sends_them() {
     assert!(!made.text().contains("1mz050nq"), "a password is not kept");
     let made = made.json();
     let (id, path) = (made["id"].clone(), format!("/scim/v2/Users/{}", made["id"].as_str().expect("an id")));
-    assert_eq!(listed(&okta, query).await, [made.clone()]);
+    assert_eq!(listed(&okta, query).await, std::slice::from_ref(&made));
     let page = okta.get("/scim/v2/Users?startIndex=2&count=1").await.assert_status(200).json();
     assert_eq!((&page["totalResults"], &page["Resources"]), (&json!(1), &json!([])));
 
