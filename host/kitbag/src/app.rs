@@ -114,7 +114,8 @@ impl App {
         knowledge.keep_emptying_bins(&collections, settings.bin.get(), stopping.begun.clone());
         let users = Users::open(database.clone()).await?;
         let execution = Execution::start(settings, &resources, &knowledge, &user_data)?;
-        let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
+        let parts =
+            ToolkitParts::open(settings, &resources, &process, &vault, &execution, &stopping.begun).await?;
         resources.objects.keep_ending(stopping.begun.clone());
         let invocations = parts.invocations.clone();
         let audit = storage::audit_log(settings, database);
