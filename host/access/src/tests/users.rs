@@ -84,6 +84,7 @@ const AFTER_END: &[(&str, Fate)] = &[
     ("oauth_grants.user_id", Removed),
     ("program_keys.user_id", Removed),
     ("publishers.added_by", ATTRIBUTION),
+    ("running_calls.user_id", RECORDS),
     ("secret_revisions.user_id", NUMBER),
     ("secrets.user_id", Removed),
     ("toolkit_activations.activated_by", HISTORY),
@@ -130,7 +131,10 @@ const ROWS: &str = "
     INSERT INTO toolkit_users VALUES ('books', 'una', 5);
     INSERT INTO publishers VALUES ('acme', x'3059', 'k', 'una', 1);
     INSERT INTO invocations VALUES
-        (3, 'books', '1.0.0', 'find', 'una', 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1, NULL);
+        (3, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1,
+         NULL);
+    INSERT INTO running_calls
+        SELECT 'c', id, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, NULL, 0 FROM processes;
 ";
 
 /// A key of `una` that is older than the maximum lifetime.

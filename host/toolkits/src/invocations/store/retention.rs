@@ -101,7 +101,7 @@ impl Store {
             removed += self.remove_oldest(&toolkit, user, i64::MAX).await?;
         }
         let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
-        running::remove_interrupted_of(&mut transaction, user).await?;
+        running::remove_of(&mut transaction, user).await?;
         sql("DELETE FROM toolkit_users WHERE user_id = $1").bind(user).execute(&mut transaction).await?;
         transaction.commit().await?;
         Ok(removed)

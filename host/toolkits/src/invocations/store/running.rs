@@ -103,15 +103,9 @@ pub(super) async fn remove(transaction: &mut Transaction, ids: &[String]) -> kit
     Ok(())
 }
 
-/// Removes the rows of a user's calls whose process has ended.
-pub(super) async fn remove_interrupted_of(
-    transaction: &mut Transaction,
-    user: &str,
-) -> kitbag_database::Result<()> {
-    sql("DELETE FROM running_calls WHERE user_id = $1 AND process IS NULL")
-        .bind(user)
-        .execute(transaction)
-        .await?;
+/// Removes the rows of a user's calls.
+pub(super) async fn remove_of(transaction: &mut Transaction, user: &str) -> kitbag_database::Result<()> {
+    sql("DELETE FROM running_calls WHERE user_id = $1").bind(user).execute(transaction).await?;
     Ok(())
 }
 
