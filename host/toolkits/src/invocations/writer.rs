@@ -204,6 +204,9 @@ impl Writer {
     fn drop_oldest(&mut self, oldest: usize) {
         if oldest > 0 {
             error!(lost = oldest, "records of calls were not stored");
+            for record in &self.records[..oldest] {
+                self.running.lose(&record.call);
+            }
             self.remove_oldest(oldest);
         }
     }

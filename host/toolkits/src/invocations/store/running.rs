@@ -68,7 +68,7 @@ impl Store {
         transaction.commit().await
     }
 
-    /// Records calls that ran in processes which have ended. Returns the newest id of a record; `None` if there were none.
+    /// Records calls that were running in processes which have ended. Returns the newest id of a record; `None` if there were none.
     pub(in crate::invocations) async fn record_interrupted(&self) -> kitbag_database::Result<Option<i64>> {
         let mut newest = None;
         loop {
