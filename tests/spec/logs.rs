@@ -258,10 +258,64 @@ async fn a_reader_chooses_how_much_and_from_when() {
     assert_eq!(ids("?since=1h&limit=1").await, all[2..]);
     assert_eq!(ids("?since=2020-01-01T00:00:00Z").await, all);
     assert_eq!(ids("?since=2999-01-01T00:00:00Z").await, [0; 0]);
+    assert_eq!(ids("?until=2999-01-01T00:00:00Z").await, all);
+    assert_eq!(ids("?until=1h").await, [0; 0]);
+    assert_eq!(ids("?since=1h&until=2999-01-01T00:00:00Z&limit=2").await, all[1..]);
 
-    for query in ["?since=soon", "?limit=1001", "?limit=-1", "?follow=perhaps", "?sinse=1h", "?after=x"] {
+    for query in [
+        "?since=soon",
+        "?until=soon",
+        "?until=1h&follow=true",
+        "?limit=1001",
+        "?limit=-1",
+        "?follow=perhaps",
+        "?sinse=1h",
+        "?after=x",
+    ] {
         ana.get(&format!("/toolkits/hostile/logs{query}")).await.assert_problem(400, "");
     }
+}
+
+#[tokio::test]
+async fn a_record_says_through_what_its_user_called() {
+    let (kitbag, ana) = hostile().await;
+    let made = ana.post("/keys", &json!({ "name": "nightly" })).await.assert_status(201).json();
+    let program = kitbag.with_token(made["key"].as_str().expect("the key, once"));
+    program.call("hostile__log_ok", json!({})).await.text();
+
+    let record = ana.logged("hostile__log_ok").await;
+    assert_eq!((&record["key"], &record["keyName"]), (&made["id"], &json!("nightly")), "{record}");
+    assert_eq!(record.get("client"), None, "{record}");
+    let seen = kitbag.as_operator().logs("hostile").await.pop().expect("it is there");
+    assert_without_content(&seen);
+    assert_eq!((&seen["key"], &seen["keyName"]), (&made["id"], &json!("nightly")), "{seen}");
+
+    ana.call("hostile__log_ok", json!({})).await.text();
+    let record = ana.logged("hostile__log_ok").await;
+    assert_eq!((record["client"].is_string(), record.get("key")), (true, None), "{record}");
+}
+
+#[tokio::test]
+async fn a_call_that_a_kill_ends_is_recorded_as_interrupted() {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let server = ServerProcess::start(data.path()).await;
+    let operator = server.as_operator().await;
+    operator.deploy(guests::HOSTILE.bytes()).await.assert_status(201);
+    let call = tokio::spawn(async move { operator.call("hostile__log_for_ever", json!({})).await });
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    server.kill().await;
+    call.abort();
+
+    let server = ServerProcess::start(data.path()).await;
+    let operator = server.as_operator().await;
+    eventually("the call is recorded", async || !operator.logs("hostile").await.is_empty()).await;
+    let record = operator.logs("hostile").await.pop().expect("it is there");
+    assert_eq!(
+        (&record["tool"], &record["outcome"]),
+        (&json!("log_for_ever"), &json!("interrupted")),
+        "{record}"
+    );
+    assert_eq!(record["detail"], "the server ended while the call ran");
 }
 
 #[tokio::test]

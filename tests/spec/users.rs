@@ -96,7 +96,7 @@ async fn an_operator_sees_what_a_user_has_and_ends_them_in_one_act() {
     assert_eq!(cleared.len(), 1, "{acts:?}");
     assert_eq!((&cleared[0]["user"], &cleared[0]["affectedUser"]), (&json!("olga"), &json!("ana")));
     assert!(
-        cleared[0]["name"].as_str().is_some_and(|name| name.contains("2 documents deleted, 1 keys")),
+        cleared[0]["name"].as_str().is_some_and(|name| name.contains("2 documents deleted, 1 key")),
         "{cleared:?}"
     );
     assert!(acts.iter().all(|entry| !entry.to_string().contains("canary")), "{acts:?}");
@@ -465,5 +465,5 @@ async fn what_a_user_is_called_breaks_out_of_no_page() {
     let name = export.header("content-disposition").expect("a name");
     assert!(!name.contains("script"), "{name}");
     let gone = olga.post(&format!("{path}/end"), &[("confirm", evil), ("documents", "erase")]).await;
-    gone.assert_status(200).assert_says("1 documents deleted");
+    gone.assert_status(200).assert_says("1 document deleted");
 }

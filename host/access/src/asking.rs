@@ -171,7 +171,7 @@ fn bound_to(user: &User, callee: &Callee, arguments: &Map<String, Value>) -> Vec
         b"asked".to_vec(),
         user.id().into(),
         user.client().unwrap_or_default().into(),
-        user.caller.key_id.as_deref().unwrap_or_default().into(),
+        user.caller.key_id().unwrap_or_default().into(),
         toolkit.as_str().into(),
         callee.owner().into(),
         callee.digest().into(),

@@ -21,6 +21,8 @@ pub struct Records {
 pub struct Range {
     /// Earliest time: for own calls the time they ended; for other users' calls the time they started.
     pub since: Option<Timestamp>,
+    /// Latest time (exclusive), of the same kind.
+    pub until: Option<Timestamp>,
     /// Id of the last record before the range (exclusive).
     pub after: i64,
     /// Id of the first record after the range (exclusive).
@@ -64,8 +66,9 @@ impl User {
 impl Records {
     /// Starts to read. Calls that this process answered before are included.
     pub async fn read(self, range: Range, mode: ReadingMode) -> Result<Reader, AccessError> {
-        let Range { since, after, before, last, filter } = range;
+        let Range { since, until, after, before, last, filter } = range;
         let since = since.unwrap_or(Timestamp::MIN);
+        let until = until.unwrap_or(Timestamp::MAX);
         let toolkit = self.toolkit.clone();
         let viewer = self.user.id().to_owned();
         let invocations = &self.user.stores().invocations;
@@ -74,7 +77,7 @@ impl Records {
             ReadingMode::Follow => invocations.follower_permit(&viewer),
         };
         let permit = permit.ok_or(AccessError::TooManyReaders)?;
-        let query = Query { toolkit, viewer, since, after, before, last, filter };
+        let query = Query { toolkit, viewer, since, until, after, before, last, filter };
         let scope = self.scope().unwrap_or(Scope::Own);
         let reading = invocations.read(query, scope).await.map_err(AccessError::Records)?;
         let until = match mode {

@@ -59,7 +59,7 @@ mod tests {
             user_id: user.to_owned(),
             profile,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,

@@ -23,8 +23,8 @@ use kitbag_database::audit::Audit;
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
 use kitbag_identity::{
-    Caller, Groups, KeyLimits, ProgramKeys, Provisioning, ProvisioningLimits, Subject, TokenProfile,
-    UserIdAttribute, Users,
+    Caller, CallerKey, Groups, KeyLimits, ProgramKeys, Provisioning, ProvisioningLimits, Subject,
+    TokenProfile, UserIdAttribute, Users,
 };
 use kitbag_knowledge::collections::Collections;
 use kitbag_knowledge::{Capture, CaptureSettings, Extract, Knowledge, Options};
@@ -133,7 +133,7 @@ impl Fixture {
             user_id: user.to_owned(),
             profile: TokenProfile::Key,
             client_id: None,
-            key_id: Some("key".to_owned()),
+            key: Some(CallerKey { id: "key".to_owned(), name: "a key".to_owned() }),
             issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
@@ -147,7 +147,7 @@ impl Fixture {
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,
@@ -223,30 +223,30 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let vault = Arc::new(vault.expect("the vault opens"));
     let user_config = Arc::new(UserConfig::new(database.clone()));
     let cache = Arc::new(UserCache::new(database.clone(), vault.clone(), Disk::unwatched()));
-    let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
-    let invocations =
-        Arc::new(Invocations::open(database.clone(), hints.clone(), kept).await.expect("they open"));
     let limits = AdmissionLimits { per_user: 4, per_toolkit: 4, total: 4 };
     let workers = Workers::start("worker", take_a_share).expect("there are threads");
-    let services = CallServices {
-        toolkits: toolkits.clone(),
-        vault: vault.clone(),
-        user_config: user_config.clone(),
-        invocations: invocations.clone(),
-        workers: workers.clone(),
-        metrics: Metrics::default(),
-        traces: Traces::default(),
-    };
-    let dispatch = Dispatch::new(services, limits);
     let code_runner = CodeRunner::open(path, path.to_owned(), sandbox(), compiler()).await;
     let settings = CaptureSettings { size: 1 << 20, time: Duration::from_secs(10), transcription: None };
     let extract: Extract = Arc::new(|_, _| Box::pin(std::future::pending()));
     let capture = Capture::open(path, objects.artifacts(), egress, settings, extract)
         .await
         .expect("the folder is ours");
-    let options = Options { hints: hints.clone(), ..Options::with_workers(workers) };
+    let options = Options { hints: hints.clone(), ..Options::with_workers(workers.clone()) };
     let profile = Profile::of_this_program(&Knowledge::job_settings(&capture, &options));
     let process = Process::register(database, profile, path).await.expect("it is registered");
+    let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
+    let invocations = Invocations::open(database.clone(), hints.clone(), &process, kept).await;
+    let invocations = Arc::new(invocations.expect("they open"));
+    let services = CallServices {
+        toolkits: toolkits.clone(),
+        vault: vault.clone(),
+        user_config: user_config.clone(),
+        invocations: invocations.clone(),
+        workers,
+        metrics: Metrics::default(),
+        traces: Traces::default(),
+    };
+    let dispatch = Dispatch::new(services, limits);
     let knowledge = Knowledge::open(database.clone(), process.clone(), capture, options).await;
     let users = Users::open(database.clone()).await.expect("they can be read");
     Stores {

@@ -64,7 +64,7 @@ impl User {
 
     /// Returns the user, with the client or key, in the form that audit entries contain.
     pub fn actor(&self) -> Actor {
-        Actor::with(self.id(), self.client(), self.caller.key_id.as_deref())
+        Actor::with(self.id(), self.client(), self.caller.key_id())
     }
 
     /// Whether a program acts for the user, with a key.

@@ -47,6 +47,12 @@ pub const TABLES: &[Table] = &[
     Table::named("agreed_reaches"),
     Table { users: &["user_id", "owner"], ..Table::named("consents") },
     Table { ids: Some("id"), users: &["user_id"], ..Table::named("invocations") },
+    // In the target, no process runs the call.
+    Table {
+        users: &["user_id"],
+        replaced: &[("process", "CAST(NULL AS TEXT)")],
+        ..Table::named("running_calls")
+    },
     Table::named("call_counts"),
     Table { users: &["user_id"], ..Table::named("toolkit_users") },
     // Entries keep the ids that users had when they acted: a changed one would break the chain.

@@ -143,7 +143,7 @@ impl BrowserSession {
             user_id: self.user.clone(),
             profile: TokenProfile::Session,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: milliseconds(self.created_at),
             scopes: Vec::new(),
             toolkits: None,

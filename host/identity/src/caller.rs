@@ -14,8 +14,8 @@ pub struct Caller {
     pub profile: TokenProfile,
     /// The OAuth client; always present for access tokens.
     pub client_id: Option<String>,
-    /// Id of the presented program key; `None` for other tokens.
-    pub key_id: Option<String>,
+    /// The presented key of a program; `None` for other tokens.
+    pub key: Option<CallerKey>,
     /// Granted OAuth scopes, as listed in the token.
     pub scopes: Vec<String>,
     /// Toolkits that the caller is limited to: it may only call their tools. `None`: all permissions of the
@@ -27,6 +27,22 @@ pub struct Caller {
     /// The user's groups at the provider: from the token's claim; for keys of programs, those that count for them
     /// ([`KeyGroups`](crate::KeyGroups)).
     pub groups: Groups,
+}
+
+impl Caller {
+    /// Returns the id of the presented key of a program, if any.
+    pub fn key_id(&self) -> Option<&str> {
+        self.key.as_ref().map(|key| key.id.as_str())
+    }
+}
+
+/// The key of a program that a request was made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerKey {
+    /// Id of the key.
+    pub id: String,
+    /// Name that its user gave it.
+    pub name: String,
 }
 
 /// Kind of an accepted token. The JWS header `typ` distinguishes the first two; an accepted token without

@@ -179,7 +179,7 @@ impl Rules {
         let caller = Caller {
             profile,
             client_id: claims.client().map(str::to_owned),
-            key_id: None,
+            key: None,
             issued_at: claims.iat.map_or(i64::MIN, |iat| milliseconds(iat - self.skew)),
             scopes: claims.scope.or(claims.scp).map(OneOrMany::into_words).unwrap_or_default(),
             user_id,

@@ -58,7 +58,7 @@ mod well_known;
 
 pub use self::algorithms::Algorithms;
 pub use self::browser_sessions::{BrowserSession, BrowserSessions, SessionLifetime};
-pub use self::caller::{Caller, TokenProfile};
+pub use self::caller::{Caller, CallerKey, TokenProfile};
 pub use self::claims::MAX_SUBJECT_BYTES;
 pub use self::error::{AuthError, InvalidSettings};
 pub use self::groups::Groups;

@@ -29,7 +29,7 @@ use tracing::{error, warn};
 pub use self::store::revoke_keys_for;
 use self::store::{KeyRow, Store, Validity};
 pub(super) use self::store::{revoke_all_keys, revoke_keys_made_by, revoke_keys_of};
-use super::caller::{Caller, TokenProfile};
+use super::caller::{Caller, CallerKey, TokenProfile};
 use super::error::{AuthError, invalid, shown_time};
 use super::groups::Groups;
 
@@ -267,7 +267,7 @@ impl ProgramKeys {
         Ok(Arc::new(Caller {
             profile: TokenProfile::Key,
             client_id: None,
-            key_id: Some(id(&row.digest)),
+            key: Some(CallerKey { id: id(&row.digest), name: row.name }),
             issued_at: row.created_at,
             scopes: Vec::new(),
             toolkits: row.toolkits.as_deref().map(toolkits).map(Arc::new),

@@ -340,15 +340,20 @@ impl Provisioner {
         to_its_end(async move { this.store.create_user(content, user_id, &this.by).await }).await?
     }
 
-    /// Replaces the attributes of a user.
-    pub async fn replace_user(
+    /// Changes the attributes of a user to those that `change` returns for what the user is at that moment: no other
+    /// change comes between.
+    pub async fn change_user<E>(
         &self,
         id: &str,
-        content: UserContent,
-    ) -> Result<ProvisionedUser, ProvisioningError> {
-        let user_id = self.checked(&content)?;
-        let (this, id) = (self.clone(), id.to_owned());
-        to_its_end(async move { this.store.replace_user(&id, content, user_id, &this.by).await }).await?
+        change: impl FnOnce(&ProvisionedUser) -> Result<UserContent, E> + Send + 'static,
+    ) -> Result<ProvisionedUser, E>
+    where
+        E: From<ProvisioningError> + Send + 'static,
+    {
+        let this = self.clone();
+        let id = id.to_owned();
+        let changed = to_its_end(async move { this.store.change_user(&id, &this, change).await }).await;
+        changed.map_err(ProvisioningError::from)?
     }
 
     /// Removes a user, whose access ends until the provider adds the user again. What the user has stays.

@@ -90,7 +90,7 @@ async fn an_access_token_names_its_caller() {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,
             client_id: Some("assistant".to_owned()),
-            key_id: None,
+            key: None,
             // The provider's clock may be a minute ahead.
             issued_at: (claims["iat"].as_i64().unwrap() - 60) * 1000,
             scopes: vec!["profile".to_owned(), "email".to_owned()],

@@ -112,7 +112,7 @@ mod tests {
             user_id: user.to_owned(),
             profile: TokenProfile::Session,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,

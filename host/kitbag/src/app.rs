@@ -115,7 +115,8 @@ impl App {
         let users = Users::open(database.clone()).await?;
         let provisioning = identity::provisioning(settings, database, &users).await?;
         let execution = Execution::start(settings, &resources, &knowledge, &user_data)?;
-        let parts = ToolkitParts::open(settings, &resources, &vault, &execution, &stopping.begun).await?;
+        let parts =
+            ToolkitParts::open(settings, &resources, &process, &vault, &execution, &stopping.begun).await?;
         resources.objects.keep_ending(stopping.begun.clone());
         let invocations = parts.invocations.clone();
         let audit = storage::audit_log(settings, database);

@@ -195,6 +195,7 @@ impl Dispatch {
             return Ok((Reply::Failure(Failure::over_limit(id, &over)), Outcome::OverLimit.into()));
         }
         let config = self.config(tool.toolkit(), caller).await?;
+        recording.begin();
         let invocation = |target, arguments| Invocation {
             target,
             arguments,

@@ -1,6 +1,7 @@
 //! The log of calls: records are written in the background, stored for a limited time, read and followed.
 //!
 //! Invariants:
+//! - a call that its process does not survive is recorded by another process, or by the next one;
 //! - a call never waits for its record: records that cannot be queued are dropped, and their number is
 //!   logged;
 //! - the queue is bounded, for each user of a toolkit, for each toolkit and in total;
@@ -18,6 +19,7 @@ mod others;
 mod reading;
 mod record;
 mod retention;
+mod running;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -33,7 +35,7 @@ use jiff::Timestamp;
 use kitbag_base::shares::{Share, Shares};
 use kitbag_base::tasks::Interrupted;
 use kitbag_database::Database;
-use kitbag_database::peers::Hints;
+use kitbag_database::peers::{Hints, Process};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, Notify, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -46,12 +48,13 @@ pub use latency::{Latency, RANGES};
 pub use logged::{Amount, Content, Facts, Logged, OwnRecord};
 pub use operator_view::{AtMost, OperatorView};
 pub use reading::{Query, Reading, Scope};
-pub use record::{Conclusion, Outcome, Record};
+pub use record::{BegunCall, Conclusion, Outcome, Record};
 pub use retention::RetentionLimits;
 pub use usage::{Failing, Hour, Usage};
 
 use counts::begin_of;
 use retention::Retention;
+use running::{CallNames, Running};
 use store::Store;
 use writer::{Committed, Inbox, Message, Writer};
 
@@ -69,6 +72,7 @@ const MAX_READERS_PER_USER: usize = 16;
 /// The records of all calls.
 pub struct Invocations {
     store: Store,
+    names: CallNames,
     queue: UnboundedSender<Message>,
     /// Signals a message that is written at once, without waiting for more records.
     urgent: Arc<Notify>,
@@ -85,10 +89,11 @@ pub struct Invocations {
 
 impl Invocations {
     /// Starts to write records to `database`, and to remove those beyond `limits`. `hints` notify other
-    /// processes of new records.
+    /// processes of new records; `process` is this one.
     pub async fn open(
         database: Database,
         hints: Hints,
+        process: &Process,
         limits: RetentionLimits,
     ) -> kitbag_database::Result<Self> {
         let store = Store::new(database);
@@ -106,9 +111,11 @@ impl Invocations {
             tokio::spawn(async move { ended.run_until_cancelled(watching).await });
         }
         let committed = Committed { newest: committed, hints, _others: others.drop_guard() };
-        let writer = Writer::new(store.clone(), inbox, committed, lost.clone(), retention);
+        let writer =
+            Writer::new(store.clone(), inbox, committed, lost.clone(), retention, Running::new(process.id()));
         Ok(Self {
             store,
+            names: CallNames::new(process),
             queue,
             urgent,
             room: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_TOOLKIT),
@@ -122,20 +129,33 @@ impl Invocations {
         })
     }
 
+    /// Returns the id of another call.
+    pub fn new_call_id(&self) -> String {
+        self.names.next()
+    }
+
+    /// Notes that a call has begun, which [`record`](Self::record) ends.
+    pub fn begin(&self, call: Arc<BegunCall>) {
+        // Fails if the writer has ended.
+        let _ = self.queue.send(Message::Begun(call));
+    }
+
     /// Queues a record. If the queue is full, the record's content is omitted; if that is not enough, the
     /// record is dropped.
     pub fn record(&self, record: Record) {
+        let call = record.call.clone();
         let queued = self.with_room(Box::new(record));
         let queued = queued.or_else(|record| self.with_room(Box::new(record.without_content())));
         let is_kept = queued.is_ok_and(|message| self.queue.send(message).is_ok());
         if !is_kept {
             self.lost.fetch_add(1, Ordering::Relaxed);
+            let _ = self.queue.send(Message::Lost(call));
         }
     }
 
     fn with_room(&self, record: Box<Record>) -> Result<Message, Box<Record>> {
         let size = record.size();
-        let Record { toolkit, user, .. } = &*record;
+        let BegunCall { toolkit, user, .. } = &*record.call;
         let of_user = self.room_of_users.take(&format!("{toolkit} {user}"), size);
         match of_user.and_then(|of_user| Ok((of_user, self.room.take(toolkit, size)?))) {
             Ok(room) => Ok(Message::Record(record, room)),

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use kitbag_base::disk::Disk;
+use kitbag_database::Database;
+use kitbag_database::peers::{Process, Profile};
 use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::capabilities::fetch::FetchLimits;
@@ -14,6 +16,13 @@ use tokio_util::sync::CancellationToken;
 pub fn compiler() -> Compiler {
     let limits = CompileLimits::new(Duration::from_secs(1), 1 << 20);
     Compiler::new(Program::at("/nonexistent"), limits, Disk::unwatched(), CancellationToken::new())
+}
+
+/// Registers a process, whose data directory is gone at once.
+pub async fn process(database: &Database) -> Process {
+    let data = tempfile::tempdir().expect("a scratch directory");
+    let process = Process::register(database, Profile::of_this_program(""), data.path());
+    process.await.expect("nothing keeps it from joining")
 }
 
 /// Creates a sandbox with small limits.

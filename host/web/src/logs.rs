@@ -23,7 +23,7 @@ use tail::{CallLines, Tail, json_lines};
 /// Maximum duration of a stream. Its client then reconnects, and its token is verified again.
 pub(super) const MAX_STREAM_TIME: Duration = Duration::from_hours(1);
 
-/// `GET /toolkits/{id}/logs?since=…&after=…&before=…&limit=…&tool=…&outcome=…&follow=true`: oldest first.
+/// `GET /toolkits/{id}/logs?since=…&until=…&after=…&before=…&limit=…&tool=…&outcome=…&follow=true`: oldest first.
 pub(super) async fn read(
     State(shared): State<Shared>,
     By(user): By<User>,

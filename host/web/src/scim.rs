@@ -249,8 +249,8 @@ pub(super) async fn replace_user(
     body: Body,
 ) -> Result<Response, ScimError> {
     let body = read(&headers, body).await?;
-    let before = provisioner.user(&id).await?;
-    let user = provisioner.replace_user(&id, user::content(&body, before.content.is_active)?).await?;
+    let replaced = move |before: &ProvisionedUser| user::content(&body, before.content.is_active);
+    let user = provisioner.change_user(&id, replaced).await?;
     respond(StatusCode::OK, Value::Object(whole_user(&shared.base_url, &user))).await
 }
 
@@ -263,10 +263,12 @@ pub(super) async fn patch_user(
     body: Body,
 ) -> Result<Response, ScimError> {
     let operations = patch::operations(&read(&headers, body).await?)?;
-    let before = provisioner.user(&id).await?;
-    let mut resource = user::resource(&before);
-    user::patch(&mut resource, operations)?;
-    let user = provisioner.replace_user(&id, user::content(&resource, before.content.is_active)?).await?;
+    let patched = move |before: &ProvisionedUser| {
+        let mut resource = user::resource(before);
+        user::patch(&mut resource, operations)?;
+        user::content(&resource, before.content.is_active)
+    };
+    let user = provisioner.change_user(&id, patched).await?;
     respond(StatusCode::OK, Value::Object(whole_user(&shared.base_url, &user))).await
 }
 

@@ -292,7 +292,7 @@ async fn end_users(kitbag: &Kitbag, steps: &mut Steps) {
     assert_eq!((&exported[0]["user"], &exported[0]["affectedUser"]), (&json!("ana"), &json!("dan")));
     let rest = async { ana.post("/users/dan/end", &json!({})).await };
     let cleared = steps.step("POST /users/id/end", &["user.cleared"], rest).await;
-    assert_eq!(cleared[0]["name"], "1 documents deleted");
+    assert_eq!(cleared[0]["name"], "1 document deleted");
 
     leave("dora").await;
     let operator = Visitor::sign_in(kitbag, "ana").await;

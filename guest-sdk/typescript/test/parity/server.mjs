@@ -69,5 +69,11 @@ async function until(ready) {
 
 /** Removes from a reply what only a server can say: where its pages are, and who shares a toolkit with whom. */
 export function withoutServer(reply) {
-  return reply.replaceAll(/\\\\nOr on this page: [^"\\]+/g, "").replaceAll(/; the owner of a toolkit, or an operator, shares it \([^)]*\)/g, "");
+  return ofStream(reply).replaceAll(/\\\\nOr on this page: [^"\\]+/g, "").replaceAll(/; the owner of a toolkit, or an operator, shares it \([^)]*\)/g, "");
+}
+
+/** Returns the message of a stream of events, which a server answers with once a call has taken some seconds; other replies unchanged. */
+function ofStream(reply) {
+  const [, message] = /^data: (\{.*\})$/m.exec(reply) ?? [];
+  return reply.startsWith(":") && message !== undefined ? message : reply;
 }

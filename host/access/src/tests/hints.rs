@@ -133,7 +133,7 @@ async fn whoever_is_in_the_middle_of_something_on_one_process_hears_of_the_end_o
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: 1,
             scopes: Vec::new(),
             toolkits: None,

@@ -44,7 +44,7 @@ impl Access {
             user_id: name.to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,

@@ -87,6 +87,7 @@ const AFTER_END: &[(&str, Fate)] = &[
     ("oauth_grants.user_id", Removed),
     ("program_keys.user_id", Removed),
     ("publishers.added_by", ATTRIBUTION),
+    ("running_calls.user_id", RECORDS),
     ("scim_tokens.created_by", ATTRIBUTION),
     ("scim_users.user_id", Stays("the provider's, until it or an erasure removes it")),
     ("secret_revisions.user_id", NUMBER),
@@ -137,7 +138,10 @@ const ROWS: &str = "
     INSERT INTO scim_tokens VALUES (x'0a0b0c0d0e0f1011', 'entra', 'una', 1, NULL);
     INSERT INTO scim_users VALUES ('s1', 'una', 'una', 'una', 'una', TRUE, '{\"displayName\":\"una\"}', 1, 1);
     INSERT INTO invocations VALUES
-        (3, 'books', '1.0.0', 'find', 'una', 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1, NULL);
+        (3, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1,
+         NULL);
+    INSERT INTO running_calls
+        SELECT 'c', id, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, NULL, 0 FROM processes;
 ";
 
 /// A key of `una` that is older than the maximum lifetime.

@@ -314,6 +314,7 @@ impl Exporting {
                 toolkit: toolkit.clone(),
                 viewer: self.user.clone(),
                 since: Timestamp::MIN,
+                until: Timestamp::MAX,
                 after: 0,
                 before: None,
                 last: None,

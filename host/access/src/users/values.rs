@@ -366,31 +366,34 @@ impl UserEnd {
     /// Returns what was done, in words: `4 documents to handbook, 2 keys, …`; empty if nothing was.
     pub fn in_words(&self, documents_to: Option<&str>) -> String {
         let Forgotten { settings, hidden_tools, code_tools, consents, asked_calls, grants } = self.forgotten;
-        let moved = documents_to.map(|id| format!("documents to {id}")).unwrap_or_default();
+        let to_collection = documents_to.map(|id| format!(" to {id}")).unwrap_or_default();
+        // Each with its noun, and what stands behind it.
         let counts = [
-            (self.moved, moved.as_str()),
-            (self.documents, "documents deleted"),
-            (self.records, "records of calls"),
-            (self.mentions, "mentions"),
-            (self.keys, "keys"),
-            (self.sessions, "sessions"),
-            (self.clients, "clients"),
-            (self.accounts, "accounts"),
-            (self.not_revoked.len() as u64, "of these not revoked"),
-            (self.secrets, "secrets"),
-            (self.cached, "cached values"),
-            (settings, "settings"),
-            (hidden_tools, "hidden tools"),
-            (code_tools, "tools for code"),
-            (consents, "consents"),
-            (asked_calls, "asked calls"),
-            (grants, "grants of toolkits"),
-            (self.toolkits.len() as u64, "toolkits passed on"),
-            (self.collections.len() as u64, "memberships"),
-            (self.passed_collections.len() as u64, "collections passed on"),
+            (self.moved, "document", to_collection.as_str()),
+            (self.documents, "document", " deleted"),
+            (self.records, "record", " of calls"),
+            (self.mentions, "mention", ""),
+            (self.keys, "key", ""),
+            (self.sessions, "session", ""),
+            (self.clients, "client", ""),
+            (self.accounts, "account", ""),
+            (self.not_revoked.len() as u64, "account", " not revoked"),
+            (self.secrets, "secret", ""),
+            (self.cached, "cached value", ""),
+            (settings, "setting", ""),
+            (hidden_tools, "hidden tool", ""),
+            (code_tools, "tool", " for code"),
+            (consents, "consent", ""),
+            (asked_calls, "asked call", ""),
+            (grants, "grant", " of toolkits"),
+            (self.toolkits.len() as u64, "toolkit", " passed on"),
+            (self.collections.len() as u64, "membership", ""),
+            (self.passed_collections.len() as u64, "collection", " passed on"),
         ];
-        let words =
-            counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let words = counts.iter().filter(|(count, ..)| *count > 0).map(|(count, noun, behind)| {
+            let ending = if *count == 1 { "" } else { "s" };
+            format!("{count} {noun}{ending}{behind}")
+        });
         words.collect::<Vec<_>>().join(", ")
     }
 }

@@ -397,11 +397,15 @@ CREATE TABLE invocations (
     version     TEXT COLLATE "C" NOT NULL,
     tool        TEXT COLLATE "C" NOT NULL,
     user_id     TEXT COLLATE "C" NOT NULL,
+    -- Through what the user called: an OAuth client, or the key of a program; neither in a browser.
+    client      TEXT,
+    key_id      TEXT,
+    key_name    TEXT,
     started_at  BIGINT NOT NULL,
     ended_at    BIGINT NOT NULL,
     -- Microseconds.
     duration    BIGINT NOT NULL,
-    -- succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy, unavailable
+    -- succeeded, tool-error, …: each `Outcome`
     outcome     TEXT COLLATE "C" NOT NULL,
     -- The limit that ended the call.
     limit_hit   TEXT,
@@ -709,6 +713,24 @@ CREATE TABLE processes (
     -- Fingerprints of the settings that all processes should have alike, by name: a JSON object.
     settings     TEXT NOT NULL DEFAULT '{}'
 );
+
+-- One row for each call that runs longer than a moment, until its record is written. One without a process is a call whose
+-- process has ended: it gets a record, too.
+CREATE TABLE running_calls (
+    id          TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+    process     TEXT COLLATE "C" REFERENCES processes (id) ON DELETE SET NULL,
+    toolkit_id  TEXT COLLATE "C" NOT NULL,
+    version     TEXT COLLATE "C" NOT NULL,
+    tool        TEXT COLLATE "C" NOT NULL,
+    user_id     TEXT COLLATE "C" NOT NULL,
+    client      TEXT,
+    key_id      TEXT,
+    key_name    TEXT,
+    run         TEXT,
+    started_at  BIGINT NOT NULL
+);
+
+CREATE INDEX running_calls_by_process ON running_calls (process);
 
 -- One row.
 CREATE TABLE service (

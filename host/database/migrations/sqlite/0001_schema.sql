@@ -360,6 +360,24 @@ CREATE TABLE consents (
 
 CREATE INDEX consents_by_toolkit ON consents (toolkit_id);
 
+-- One row for each call that runs longer than a moment, until its record is written. One without a process is a call whose
+-- process has ended: it gets a record, too.
+CREATE TABLE running_calls (
+    id          TEXT PRIMARY KEY NOT NULL,
+    process     TEXT REFERENCES processes (id) ON DELETE SET NULL,
+    toolkit_id  TEXT NOT NULL,
+    version     TEXT NOT NULL,
+    tool        TEXT NOT NULL,
+    user_id     TEXT NOT NULL,
+    client      TEXT,
+    key_id      TEXT,
+    key_name    TEXT,
+    run         TEXT,
+    started_at  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX running_calls_by_process ON running_calls (process);
+
 -- One row for each call of a tool, written once the call has ended.
 CREATE TABLE invocations (
     -- In the order in which the rows were committed, and never used again: readers follow it.
@@ -369,11 +387,15 @@ CREATE TABLE invocations (
     version     TEXT NOT NULL,
     tool        TEXT NOT NULL,
     user_id     TEXT NOT NULL,
+    -- Through what the user called: an OAuth client, or the key of a program; neither in a browser.
+    client      TEXT,
+    key_id      TEXT,
+    key_name    TEXT,
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER NOT NULL,
     -- Microseconds.
     duration    INTEGER NOT NULL,
-    -- succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy, unavailable
+    -- succeeded, tool-error, …: each `Outcome`
     outcome     TEXT NOT NULL,
     -- The limit that ended the call.
     limit_hit   TEXT,

@@ -7,7 +7,7 @@ use kitbag_database::{Database, Executor, FromRow, Scope, Transaction, list, sql
 use serde_json::Map;
 
 use super::{
-    GroupChange, MemberChange, Page, ProvisionedGroup, ProvisionedUser, ProvisioningError,
+    GroupChange, MemberChange, Page, ProvisionedGroup, ProvisionedUser, Provisioner, ProvisioningError,
     ProvisioningLimits, Selection, UserContent, new_id, now, time,
 };
 use crate::groups::{Groups, MAX_GROUPS};
@@ -68,6 +68,11 @@ pub(crate) async fn groups_of(
 impl Store {
     pub(super) fn new(database: Database, users: Users, limits: ProvisioningLimits) -> Self {
         Self { database, users, limits }
+    }
+
+    /// Begins a transaction, of which there is one at a time: what it reads is as it is until its commit.
+    async fn begin(&self) -> Result<Transaction, ProvisioningError> {
+        Ok(self.database.begin(Scope::Sessions).await?)
     }
 
     /// Deactivates users whom the provider has deactivated, and reactivates all others; without provisioning, reactivates
@@ -136,7 +141,7 @@ impl Store {
         user_id: String,
         by: &Actor,
     ) -> Result<ProvisionedUser, ProvisioningError> {
-        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let mut transaction = self.begin().await?;
         let count: i64 = sql("SELECT COUNT(*) FROM scim_users").fetch_value(&mut transaction).await?;
         if count >= i64::from(self.limits.users) {
             return Err(ProvisioningError::Full("users"));
@@ -165,23 +170,36 @@ impl Store {
         Ok(row.into())
     }
 
-    pub(super) async fn replace_user(
+    pub(super) async fn change_user<E: From<ProvisioningError>>(
         &self,
         id: &str,
-        content: UserContent,
-        user_id: String,
-        by: &Actor,
-    ) -> Result<ProvisionedUser, ProvisioningError> {
-        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        provisioner: &Provisioner,
+        change: impl FnOnce(&ProvisionedUser) -> Result<UserContent, E>,
+    ) -> Result<ProvisionedUser, E> {
+        let mut transaction = self.begin().await?;
         let before = user_row(&mut transaction, id).await?;
+        let content = change(&before.clone().into())?;
+        let user_id = provisioner.checked(&content)?;
         let row = UserRow {
             created_at: before.created_at,
             changed_at: before.changed_at,
             ..UserRow::new(before.id.clone(), content, user_id, now())
         };
+        Ok(self.store_user(transaction, &before, row, &provisioner.by).await?)
+    }
+
+    /// Stores a user in place of `before`.
+    async fn store_user(
+        &self,
+        mut transaction: Transaction,
+        before: &UserRow,
+        mut row: UserRow,
+        by: &Actor,
+    ) -> Result<ProvisionedUser, ProvisioningError> {
         let mut changes = AccessChanges::default();
-        if row.differs(&before) {
+        if row.differs(before) {
             row.expect_unique(&mut transaction).await?;
+            row.changed_at = now();
             sql("UPDATE scim_users SET user_id = $2, user_name = $3, user_name_key = $4, external_id = $5,
                      is_active = $6, attributes = $7, changed_at = $8 WHERE id = $1")
             .bind(&row.id)
@@ -191,7 +209,7 @@ impl Store {
             .bind(&row.external_id)
             .bind(row.is_active)
             .bind(&row.attributes)
-            .bind(now())
+            .bind(row.changed_at)
             .execute(&mut transaction)
             .await?;
             let entry = Entry::new(Act::UserProvisioned, by).affects(&row.user_id);
@@ -201,14 +219,13 @@ impl Store {
             changes.deactivate(&self.users, &mut transaction, &before.user_id, by).await?;
         }
         changes.follow(&self.users, &mut transaction, &row, by).await?;
-        let after = user_row(&mut transaction, id).await?;
         transaction.commit().await?;
         self.apply(changes).await;
-        Ok(after.into())
+        Ok(row.into())
     }
 
     pub(super) async fn delete_user(&self, id: &str, by: &Actor) -> Result<(), ProvisioningError> {
-        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let mut transaction = self.begin().await?;
         let row = user_row(&mut transaction, id).await?;
         sql("DELETE FROM scim_users WHERE id = $1").bind(id).execute(&mut transaction).await?;
         let mut changes = AccessChanges::default();
@@ -271,7 +288,7 @@ impl Store {
         change: GroupChange,
         by: &Actor,
     ) -> Result<ProvisionedGroup, ProvisioningError> {
-        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let mut transaction = self.begin().await?;
         let count: i64 = sql("SELECT COUNT(*) FROM scim_groups").fetch_value(&mut transaction).await?;
         if count >= i64::from(self.limits.groups) {
             return Err(ProvisioningError::Full("groups"));
@@ -333,7 +350,7 @@ impl Store {
     }
 
     pub(super) async fn delete_group(&self, id: &str, by: &Actor) -> Result<(), ProvisioningError> {
-        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let mut transaction = self.begin().await?;
         let row = group_row(&mut transaction, id).await?;
         sql("DELETE FROM scim_groups WHERE id = $1").bind(id).execute(&mut transaction).await?;
         let entry = Entry::new(Act::GroupDeprovisioned, by).name(&row.name);

@@ -37,12 +37,20 @@ fn user(id: &str, is_active: bool) -> UserContent {
     }
 }
 
+async fn replaced(
+    provisioner: &Provisioner,
+    id: &str,
+    content: UserContent,
+) -> Result<ProvisionedUser, ProvisioningError> {
+    provisioner.change_user(id, |_| Ok(content)).await
+}
+
 fn caller(id: &str, issued_at: i64) -> Caller {
     Caller {
         user_id: id.to_owned(),
         profile: TokenProfile::Access,
         client_id: None,
-        key_id: None,
+        key: None,
         scopes: Vec::new(),
         toolkits: None,
         issued_at,
@@ -62,7 +70,7 @@ async fn whom_the_provider_deactivates_is_refused_until_it_activates_them_again(
     let other = Users::open(database.clone()).await.expect("it opens");
     users.admit(&caller("ana", now())).await.expect("she is active");
 
-    provisioner.replace_user(&ana.id, user("ana", false)).await.expect("she is there");
+    replaced(&provisioner, &ana.id, user("ana", false)).await.expect("she is there");
 
     let far = now() + 1_000_000_000;
     assert_eq!(users.admit(&caller("ana", far)).await, Err(Unadmitted::Ended), "a later sign-in");
@@ -76,7 +84,7 @@ async fn whom_the_provider_deactivates_is_refused_until_it_activates_them_again(
         "an operator's end changes nothing"
     );
 
-    provisioner.replace_user(&ana.id, user("ana", true)).await.expect("she is there");
+    replaced(&provisioner, &ana.id, user("ana", true)).await.expect("she is there");
     assert_eq!(users.admit(&caller("ana", now() - 10)).await, Err(Unadmitted::Ended), "a token of before");
     users.admit(&caller("ana", far)).await.expect("she is active");
 
@@ -87,14 +95,39 @@ async fn whom_the_provider_deactivates_is_refused_until_it_activates_them_again(
 }
 
 #[tokio::test]
+async fn a_change_of_something_else_at_the_same_time_takes_no_deactivation_back() {
+    let Fixture { users, provisioner, .. } = fixture().await;
+    let ana = provisioner.create_user(user("ana", true)).await.expect("there is room");
+    let rename = async |number: usize| {
+        let named = move |before: &ProvisionedUser| {
+            let name = format!("{number}@example.com");
+            Ok::<_, ProvisioningError>(UserContent { user_name: name, ..before.content.clone() })
+        };
+        provisioner.change_user(&ana.id, named).await.expect("she is there");
+    };
+    let deactivate = async {
+        let deactivated = |before: &ProvisionedUser| {
+            Ok::<_, ProvisioningError>(UserContent { is_active: false, ..before.content.clone() })
+        };
+        provisioner.change_user(&ana.id, deactivated).await.expect("she is there");
+    };
+
+    futures::future::join(futures::future::join_all((0..20).map(rename)), deactivate).await;
+
+    let after = provisioner.user(&ana.id).await.expect("she is there");
+    assert!(!after.content.is_active, "{after:?}");
+    assert_eq!(users.admit(&caller("ana", now() + 1_000_000)).await, Err(Unadmitted::Ended));
+}
+
+#[tokio::test]
 async fn another_id_in_tokens_deactivates_the_old_one() {
     let Fixture { users, provisioner, .. } = fixture().await;
     let ana = provisioner.create_user(user("ana", true)).await.expect("there is room");
     provisioner.create_user(user("ben", true)).await.expect("there is room");
 
-    let taken = provisioner.replace_user(&ana.id, user("ben", true)).await;
+    let taken = replaced(&provisioner, &ana.id, user("ben", true)).await;
     assert!(matches!(taken, Err(ProvisioningError::Conflict(_))), "{taken:?}");
-    provisioner.replace_user(&ana.id, user("anna", true)).await.expect("she is there");
+    replaced(&provisioner, &ana.id, user("anna", true)).await.expect("she is there");
 
     let far = now() + 1_000_000_000;
     assert_eq!(users.admit(&caller("ana", far)).await, Err(Unadmitted::Ended));
@@ -136,14 +169,14 @@ async fn numbers_are_bounded_and_ids_are_those_that_tokens_may_have() {
 
     let long = "x".repeat(MAX_SUBJECT_BYTES + 1);
     for id in ["", "a\0b", ERASED_USER, &long] {
-        let refused = provisioner.replace_user(&ids[0], user(id, true)).await;
+        let refused = replaced(&provisioner, &ids[0], user(id, true)).await;
         assert!(matches!(refused, Err(ProvisioningError::Invalid(_))), "{id}: {refused:?}");
     }
     let large = UserContent {
         attributes: Map::from_iter([("displayName".to_owned(), "x".repeat(MAX_ATTRIBUTES_BYTES).into())]),
         ..user("ana", true)
     };
-    let refused = provisioner.replace_user(&ids[0], large).await;
+    let refused = replaced(&provisioner, &ids[0], large).await;
     assert!(matches!(refused, Err(ProvisioningError::Invalid(_))), "{refused:?}");
 
     let refused = provisioner.create_group(group("all", &[&ids[0], &ids[1], &ids[2]])).await;

@@ -111,6 +111,26 @@ async fn access_tokens_of_providers_are_accepted_with_the_settings_for_them_and_
 }
 
 #[tokio::test]
+async fn with_entras_id_of_the_user_no_token_without_it_is_accepted_and_its_sub_is_nobody() {
+    let provider = TestProvider::start().await;
+    let by_oid = IdentitySettings { user_id_claim: UserIdClaim::Oid, ..settings() };
+    let identity = provider.identity(by_oid);
+    let access = json!({ "aud": "https://kb.example/mcp", "client_id": CLIENT, "sub": "pairwise" });
+    let with_oid = |oid: Value| outcome(&provider, &identity, Some("at+jwt"), with(access.clone(), oid));
+
+    let caller = with_oid(json!({ "oid": "0a21f0f2-8d2a-4f8e-bf98-7363c4aed4ef" })).await;
+    assert_eq!(caller.expect("it is valid").user_id, "0a21f0f2-8d2a-4f8e-bf98-7363c4aed4ef");
+    assert_refused(&with_oid(json!({})).await, "no oid (setting `user-id-claim`)", "without");
+    for oid in ["", &"x".repeat(1025), "a\0b"] {
+        let refused = with_oid(json!({ "oid": oid })).await;
+        assert!(refused.is_err(), "{oid}: {refused:?}");
+    }
+    let by_sub = provider.identity(settings());
+    let caller = outcome(&provider, &by_sub, Some("at+jwt"), with(access, json!({ "oid": "ana" }))).await;
+    assert_eq!(caller.expect("it is valid").user_id, "pairwise");
+}
+
+#[tokio::test]
 async fn an_id_token_of_a_client_that_is_listed_is_refused_all_the_same() {
     let provider = TestProvider::start().await;
     let identity = provider.identity(listing(&[CLIENT, API], UntypedTokens::Accepted));

@@ -127,7 +127,7 @@ mod tests {
             user_id: format!("user {number}"),
             profile: TokenProfile::Access,
             client_id: None,
-            key_id: None,
+            key: None,
             scopes: Vec::new(),
             toolkits: None,
             issued_at: 1,

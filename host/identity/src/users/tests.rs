@@ -50,7 +50,7 @@ fn caller(user: &str, issued_at: i64) -> Caller {
         user_id: user.to_owned(),
         profile: TokenProfile::Access,
         client_id: None,
-        key_id: None,
+        key: None,
         scopes: Vec::new(),
         toolkits: None,
         issued_at,

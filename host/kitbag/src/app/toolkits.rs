@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kitbag_database::peers::Process;
 use kitbag_net::oci::{Reference, SCHEME};
 use kitbag_toolkits::code_runner::CodeRunner;
 use kitbag_toolkits::dispatch::{AdmissionLimits, CallServices, Dispatch};
@@ -30,6 +31,7 @@ impl ToolkitParts {
     pub(super) async fn open(
         settings: &Settings,
         resources: &Resources,
+        process: &Process,
         vault: &Arc<Vault>,
         execution: &Execution,
         stopping: &CancellationToken,
@@ -38,9 +40,10 @@ impl ToolkitParts {
         toolkits.reviews.keep_removing_expired();
         toolkits.updates.keep_asking_registries(stopping.clone());
         let user_config = Arc::new(UserConfig::new(resources.database.clone()));
+        let Resources { database, hints, .. } = resources;
         let invocations =
-            Invocations::open(resources.database.clone(), resources.hints.clone(), retention(settings));
-        let invocations = Arc::new(invocations.await?);
+            Invocations::open(database.clone(), hints.clone(), process, retention(settings)).await?;
+        let invocations = Arc::new(invocations);
         let services = CallServices {
             toolkits: toolkits.clone(),
             vault: vault.clone(),

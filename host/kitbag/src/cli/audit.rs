@@ -73,7 +73,8 @@ pub(super) struct Audit {
     anchors: Option<PathBuf>,
     /// With --anchors: the key that has signed them, as --verify has printed it before; may be repeated, since `vault rotate`
     /// changes it. By default the keys that the server says.
-    #[arg(long, value_name = "KEY", requires = "anchors")]
+    // A thumbprint may begin with a hyphen.
+    #[arg(long, value_name = "KEY", requires = "anchors", allow_hyphen_values = true)]
     anchor_key: Vec<String>,
     #[command(flatten)]
     connection: Connection,

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use kitbag_base::memory::Shortage;
 use kitbag_base::metrics::Metrics;
 use kitbag_base::workers::Workers;
-use kitbag_identity::Caller;
 use kitbag_net::traces::Span;
 use kitbag_sandbox::contract::{CallError, ToolError};
 use kitbag_sandbox::observations::{Observations, json_or_string, json_string};
@@ -21,7 +20,7 @@ use super::call::{Call, CallServices};
 use super::callee::Callee;
 use super::redact;
 use super::reply::{self, Reply, Structured};
-use crate::invocations::{AtMost, Conclusion, Invocations, Outcome, Record};
+use crate::invocations::{AtMost, BegunCall, Conclusion, Invocations, Outcome, Record};
 
 /// Tracing target of the log line about a call.
 const TARGET: &str = "kitbag::toolkit";
@@ -35,12 +34,8 @@ pub(super) struct Recording<'a> {
     invocations: &'a Arc<Invocations>,
     metrics: &'a Metrics,
     workers: &'a Workers,
-    tool: &'a Callee,
-    caller: &'a Caller,
-    /// Id of the run of code that makes the call, if any.
-    run: Option<Arc<str>>,
+    call: Arc<BegunCall>,
     started: Instant,
-    started_at: Timestamp,
     watched: Option<(Observations, Arc<UserSecrets>)>,
     /// Time that the call spent in the sandbox; `None` if it did not reach the sandbox.
     in_sandbox: Option<Duration>,
@@ -56,16 +51,18 @@ impl<'a> Recording<'a> {
             invocations: &services.invocations,
             metrics: &services.metrics,
             workers: &services.workers,
-            tool: call.tool,
-            caller: call.caller,
-            run: call.run.clone(),
+            call: Arc::new(begun(services.invocations.new_call_id(), call)),
             started: Instant::now(),
-            started_at: Timestamp::now(),
             watched: None,
             in_sandbox: None,
             span,
             is_recorded: false,
         }
+    }
+
+    /// Notes that the call runs: should the process be killed meanwhile, it is recorded as interrupted.
+    pub(super) fn begin(&self) {
+        self.invocations.begin(self.call.clone());
     }
 
     /// Sets the time of the call in the sandbox.
@@ -85,28 +82,34 @@ impl<'a> Recording<'a> {
 
     /// Counts the call, ends its trace, and creates its record.
     fn record(&mut self, conclusion: Conclusion) -> Record {
-        let definition = self.tool.toolkit();
         let duration = self.started.elapsed();
-        self.metrics.call(&definition.id, conclusion.outcome.as_str(), duration, self.in_sandbox);
+        self.metrics.call(&self.call.toolkit, conclusion.outcome.as_str(), duration, self.in_sandbox);
         let mut span = mem::take(&mut self.span);
         span.ended(
             conclusion.outcome.as_str(),
             matches!(conclusion.outcome, Outcome::Succeeded | Outcome::Asked),
         );
         drop(span);
-        Record {
-            toolkit: definition.id.clone(),
-            version: definition.version.clone(),
-            tool: self.tool.record_name().into_owned(),
-            user: self.caller.user_id.clone(),
-            run: match self.tool {
-                Callee::Code(run) => Some(run.id.clone()),
-                Callee::Toolkit(_) | Callee::Offer(_) | Callee::Own(_) => self.run.clone(),
-            },
-            started_at: self.started_at,
-            duration,
-            conclusion,
-        }
+        Record { call: self.call.clone(), duration, conclusion }
+    }
+}
+
+fn begun(id: String, call: &Call<'_>) -> BegunCall {
+    let Call { tool, caller, run, .. } = call;
+    let definition = tool.toolkit();
+    BegunCall {
+        id,
+        toolkit: definition.id.clone(),
+        version: definition.version.clone(),
+        tool: tool.record_name().into_owned(),
+        user: caller.user_id.clone(),
+        client: caller.client_id.clone(),
+        key: caller.key.clone(),
+        run: match tool {
+            Callee::Code(run) => Some(run.id.clone()),
+            Callee::Toolkit(_) | Callee::Offer(_) | Callee::Own(_) => run.clone(),
+        },
+        started_at: Timestamp::now(),
     }
 }
 
@@ -133,7 +136,7 @@ impl Drop for Recording<'_> {
         match Handle::try_current() {
             Ok(runtime) if is_large => {
                 let workers = self.workers.clone();
-                let user = self.caller.user_id.clone();
+                let user = self.call.user.clone();
                 drop(runtime.spawn(async move { workers.run_in_turn(&user, finish).await }));
             }
             _ => finish(),
@@ -229,7 +232,7 @@ fn truncated(text: &str, max_bytes: usize) -> String {
 /// Logs one line for the operator. It contains no text from the guest or the caller, and no exact number that
 /// the guest could choose.
 fn write_line(record: &Record) {
-    let Record { toolkit, version, tool, user, .. } = record;
+    let BegunCall { toolkit, version, tool, user, .. } = &*record.call;
     let outcome = record.conclusion.outcome.as_str();
     let duration_ms_at_most = AtMost::milliseconds(record.duration).get();
     if record.conclusion.outcome == Outcome::Succeeded {
@@ -246,12 +249,13 @@ mod tests {
 
     use kitbag_base::tasks::take_a_share;
     use kitbag_database::peers::Hints;
-    use kitbag_identity::TokenProfile;
+    use kitbag_identity::{Caller, TokenProfile};
     use kitbag_net::traces::Traces;
     use kitbag_vault::{KeySource, Vault};
 
     use super::*;
     use crate::invocations::RetentionLimits;
+    use crate::testing;
     use crate::tests::books;
     use crate::user_config::UserConfig;
 
@@ -260,14 +264,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let (database, toolkits, _) = books(folder.path()).await;
         let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
-        let invocations = Invocations::open(database.clone(), Hints::off(), limits).await.expect("they open");
+        let process = testing::process(&database).await;
+        let invocations = Invocations::open(database.clone(), Hints::off(), &process, limits);
+        let invocations = invocations.await.expect("they open");
         let invocations = Arc::new(invocations);
         let tool = Callee::Toolkit(toolkits.registry.load().find("books__find").expect("it is live"));
         let caller = Caller {
             user_id: "ana".to_owned(),
             profile: TokenProfile::Access,
             client_id: None,
-            key_id: None,
+            key: None,
             issued_at: i64::MAX,
             scopes: Vec::new(),
             toolkits: None,

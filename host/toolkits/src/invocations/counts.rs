@@ -109,7 +109,7 @@ impl CallCounts {
         self.calls += 1;
         self.failures += u64::from(outcome.is_failure());
         self.refused += u64::from(is_refused);
-        if !is_refused {
+        if !is_refused && outcome != Outcome::Interrupted {
             self.durations.count(record.duration);
         }
     }
@@ -187,17 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn refused_calls_are_failures_that_took_no_time_and_cancelled_ones_are_none() {
+    fn refused_and_interrupted_calls_are_failures_without_a_duration_and_cancelled_ones_are_none() {
         let mut counts = CallCounts::default();
         for outcome in Outcome::ALL {
             let duration = Duration::from_millis(40);
             counts.count(&Record { duration, conclusion: outcome.into(), ..record("a", "ana", "") });
         }
 
-        assert_eq!((counts.calls, counts.failures, counts.refused), (12, 9, 4));
-        assert_eq!(counts.durations.0.iter().sum::<u64>(), 8);
+        assert_eq!((counts.calls, counts.failures, counts.refused), (13, 10, 4));
+        assert_eq!(
+            counts.durations.0.iter().sum::<u64>(),
+            8,
+            "nobody knows how long an interrupted one took"
+        );
         assert_eq!(CallCounts::of_columns(counts.columns()), counts);
         let twice = CallCounts::sum([&counts, &counts]);
-        assert_eq!((twice.calls, twice.failures, twice.durations.0[2]), (24, 18, 16));
+        assert_eq!((twice.calls, twice.failures, twice.durations.0[2]), (26, 20, 16));
     }
 }

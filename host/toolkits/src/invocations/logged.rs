@@ -37,6 +37,10 @@ pub struct Facts<'a> {
     pub version: &'a str,
     /// The calling user.
     pub user: &'a str,
+    /// The OAuth client that acted for the user, if any.
+    pub client: Option<&'a str>,
+    /// Name of the key of a program that acted for the user, if any.
+    pub key: Option<&'a str>,
     /// Arrival time of the call; rounded down to the second for other users' calls.
     pub started_at: Timestamp,
     /// Duration in microseconds.
@@ -116,6 +120,8 @@ impl Row {
             tool: &self.tool,
             version: &self.version,
             user: &self.user_id,
+            client: self.client.as_deref(),
+            key: self.key_name.as_deref(),
             started_at: Timestamp::from_millisecond(self.started_at).unwrap_or_default(),
             duration: exact(self.duration),
             outcome: &self.outcome,

@@ -20,6 +20,13 @@ pub struct OperatorView {
     version: String,
     tool: String,
     user: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    /// Id of the key of a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_name: Option<String>,
     /// Rounded down to the second: if a client calls again at once after each reply, exact times would reveal
     /// the exact durations.
     #[serde(serialize_with = "as_text")]
@@ -84,6 +91,9 @@ impl From<Row> for OperatorView {
             version: row.version,
             tool: row.tool,
             user: row.user_id,
+            client: row.client,
+            key: row.key_id,
+            key_name: row.key_name,
             started_at: second(row.started_at),
             duration_ms: AtMost::milliseconds(Duration::from_micros(number(row.duration))),
             outcome: row.outcome,
@@ -106,6 +116,8 @@ impl OperatorView {
             tool: &self.tool,
             version: &self.version,
             user: &self.user,
+            client: self.client.as_deref(),
+            key: self.key_name.as_deref(),
             started_at: self.started_at,
             duration: Amount::of_milliseconds(self.duration_ms),
             outcome: &self.outcome,

@@ -17,6 +17,8 @@ pub struct Query {
     pub viewer: String,
     /// Only calls that ended at this time or later; for other users' calls, calls that started then or later.
     pub since: Timestamp,
+    /// Only calls before this time, which is compared as `since` is.
+    pub until: Timestamp,
     /// Only records with a greater id.
     pub after: i64,
     /// Only records with a smaller id.

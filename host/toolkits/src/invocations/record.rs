@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kitbag_identity::CallerKey;
 use kitbag_sandbox::observations::{LogEntry, Transcript, UsageSnapshot};
 use serde_json::value::RawValue;
 
-/// The record of one call of a tool.
+/// A call that has begun.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct BegunCall {
+    /// Id of the call among those that run.
+    pub id: String,
     /// Id of the toolkit.
     pub toolkit: String,
     /// The called version.
@@ -18,10 +21,21 @@ pub struct Record {
     pub tool: String,
     /// The calling user.
     pub user: String,
+    /// The OAuth client that acted for the user, if any.
+    pub client: Option<String>,
+    /// The key of a program that acted for the user, if any.
+    pub key: Option<CallerKey>,
     /// Id of the run of code, in its own record and in the records of the calls that it made.
     pub run: Option<Arc<str>>,
     /// Arrival time of the call.
     pub started_at: Timestamp,
+}
+
+/// The record of one call of a tool.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The call.
+    pub call: Arc<BegunCall>,
     /// Time from the arrival of the call to its end.
     pub duration: Duration,
     /// Outcome and content of the call.
@@ -75,6 +89,8 @@ pub enum Outcome {
     Asked,
     /// The toolkit could not run because of a server error.
     Unavailable,
+    /// The call had begun, and its server ended before it.
+    Interrupted,
 }
 
 impl From<Outcome> for Conclusion {
@@ -94,7 +110,7 @@ impl From<Outcome> for Conclusion {
 
 impl Outcome {
     /// All outcomes, in display order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Succeeded,
         Self::ToolError,
         Self::InvalidParams,
@@ -107,6 +123,7 @@ impl Outcome {
         Self::NeedsConsent,
         Self::Asked,
         Self::Unavailable,
+        Self::Interrupted,
     ];
 
     /// Outcomes of calls that never ran.
@@ -132,6 +149,7 @@ impl Outcome {
             Self::NeedsConsent => "needs-consent",
             Self::Asked => "asked",
             Self::Unavailable => "unavailable",
+            Self::Interrupted => "interrupted",
         }
     }
 }

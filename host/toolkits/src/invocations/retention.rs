@@ -55,9 +55,9 @@ impl Retention {
         if let Some(touched) = &mut self.touched {
             for record in records {
                 let is_refused = Outcome::REFUSED.contains(&record.conclusion.outcome);
-                match touched.get_mut(&record.toolkit) {
+                match touched.get_mut(&record.call.toolkit) {
                     Some(has_refused) => *has_refused |= is_refused,
-                    None => drop(touched.insert(record.toolkit.clone(), is_refused)),
+                    None => drop(touched.insert(record.call.toolkit.clone(), is_refused)),
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 mod counts;
 mod retention;
+mod running;
 
 use std::collections::HashSet;
 
@@ -41,6 +42,9 @@ pub(super) struct Row {
     pub(super) version: String,
     pub(super) tool: String,
     pub(super) user_id: String,
+    pub(super) client: Option<String>,
+    pub(super) key_id: Option<String>,
+    pub(super) key_name: Option<String>,
     pub(super) started_at: i64,
     pub(super) duration: i64,
     pub(super) outcome: String,
@@ -92,16 +96,15 @@ impl Store {
     /// Inserts and counts records in one transaction, and returns the newest id. Ids become visible in their
     /// order, also those of other processes: no other transaction of the scope runs between the choice of an
     /// id and its commit. Records of a toolkit that has been removed meanwhile are dropped: they could not be
-    /// read.
-    pub(super) async fn insert(&self, records: &[Record]) -> kitbag_database::Result<i64> {
+    /// read. `announced` are the ids of those calls whose beginning was written.
+    pub(super) async fn insert(
+        &self,
+        records: &[Record],
+        announced: &[String],
+    ) -> kitbag_database::Result<i64> {
         let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
-        let there = existing_toolkits(&mut transaction, records).await?;
-        let records: Vec<_> = records.iter().filter(|record| there.contains(&record.toolkit)).collect();
-        for rows in counts::statements(&records) {
-            insert(&mut transaction, rows).await?;
-        }
-        counts::count(&mut transaction, &records).await?;
-        let newest = newest(&mut transaction).await?;
+        running::remove(&mut transaction, announced).await?;
+        let newest = insert_and_count(&mut transaction, records).await?;
         transaction.commit().await?;
         Ok(newest)
     }
@@ -125,11 +128,11 @@ impl Store {
     ) -> kitbag_database::Result<(Option<i64>, bool)> {
         // Searches for one record more than wanted, whose presence shows that older ones were left out.
         let statement = format!(
-            "SELECT MIN(id) - CASE WHEN COUNT(*) <= $8 THEN 1 ELSE 0 END, COUNT(*) > $8 FROM (
+            "SELECT MIN(id) - CASE WHEN COUNT(*) <= $9 THEN 1 ELSE 0 END, COUNT(*) > $9 FROM (
                  SELECT id FROM invocations
-                 WHERE toolkit_id = $1 AND id > $2 AND {} AND {SINCE_CONDITION} AND id < $5
+                 WHERE toolkit_id = $1 AND id > $2 AND {} AND {TIME_CONDITION} AND id < $5
                    AND {FILTER_CONDITION}
-                 ORDER BY id DESC LIMIT $8 + 1) AS last",
+                 ORDER BY id DESC LIMIT $9 + 1) AS last",
             scope_condition(scope)
         );
         sql(AssertSqlSafe(statement))
@@ -140,6 +143,7 @@ impl Store {
             .bind(query.before.unwrap_or(i64::MAX))
             .bind(&query.filter.tool)
             .bind(query.filter.outcome.map(names))
+            .bind(query.until.as_millisecond())
             .bind(count)
             .fetch_one(self.0.readers())
             .await
@@ -158,12 +162,12 @@ impl Store {
         let statement = format!(
             "WITH next AS (
                  SELECT id, size FROM invocations
-                 WHERE toolkit_id = $1 AND id > $2 AND {SINCE_CONDITION} AND id <= $5 AND {}
+                 WHERE toolkit_id = $1 AND id > $2 AND {TIME_CONDITION} AND id <= $5 AND {}
                    AND {FILTER_CONDITION}
                  ORDER BY id LIMIT {MAX_PAGE_RECORDS}),
              page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
-             SELECT id, toolkit_id, version, tool, user_id, started_at, duration, outcome, limit_hit,
-                    requests, bytes_out, bytes_in, result_size, dropped,
+             SELECT id, toolkit_id, version, tool, user_id, client, key_id, key_name, started_at, duration,
+                    outcome, limit_hit, requests, bytes_out, bytes_in, result_size, dropped,
                     CASE WHEN user_id = $4 THEN detail END AS detail,
                     CASE WHEN user_id = $4 THEN data END AS data,
                     CASE WHEN user_id = $4 THEN entries END AS entries,
@@ -181,6 +185,7 @@ impl Store {
             .bind(until)
             .bind(&query.filter.tool)
             .bind(query.filter.outcome.map(names))
+            .bind(query.until.as_millisecond())
             .fetch_all(self.0.readers())
             .await
     }
@@ -249,8 +254,9 @@ impl Store {
 
 /// SQL condition for records of calls that ended at the time in parameter 3 or later. For other users' calls
 /// the start, to the second, is compared: otherwise the exact end could be found by repeated queries.
-const SINCE_CONDITION: &str =
-    "CASE WHEN user_id = $4 THEN ended_at ELSE started_at - started_at % 1000 END >= $3";
+const TIME_CONDITION: &str =
+    "CASE WHEN user_id = $4 THEN ended_at ELSE started_at - started_at % 1000 END >= $3
+     AND CASE WHEN user_id = $4 THEN ended_at ELSE started_at - started_at % 1000 END < $8";
 
 /// SQL condition for the tool in parameter 6 and the list of outcomes in parameter 7. Without a value, all
 /// records match.
@@ -276,13 +282,24 @@ async fn newest(executor: impl Into<Executor<'_>>) -> kitbag_database::Result<i6
     sql("SELECT COALESCE(MAX(id), 0) FROM invocations").fetch_value(executor).await
 }
 
+/// Inserts and counts records, except those of toolkits that have been removed. Returns the newest id.
+async fn insert_and_count(transaction: &mut Transaction, records: &[Record]) -> kitbag_database::Result<i64> {
+    let there = existing_toolkits(transaction, records).await?;
+    let records: Vec<_> = records.iter().filter(|record| there.contains(&record.call.toolkit)).collect();
+    for rows in counts::statements(&records) {
+        insert(transaction, rows).await?;
+    }
+    counts::count(transaction, &records).await?;
+    newest(transaction).await
+}
+
 /// Returns those toolkits of the records that have not been removed, and the toolkit ids of the server's own
 /// tools.
 async fn existing_toolkits(
     transaction: &mut Transaction,
     records: &[Record],
 ) -> kitbag_database::Result<HashSet<String>> {
-    let mut toolkits: Vec<_> = records.iter().map(|record| record.toolkit.as_str()).collect();
+    let mut toolkits: Vec<_> = records.iter().map(|record| record.call.toolkit.as_str()).collect();
     toolkits.sort_unstable();
     toolkits.dedup();
     let there: Vec<String> = sql("SELECT id FROM toolkits WHERE id IN (SELECT value FROM json_each($1))")
@@ -299,17 +316,20 @@ async fn insert(transaction: &mut Transaction, records: &[&Record]) -> kitbag_da
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
     let mut statement = StatementBuilder::new(
         "INSERT INTO invocations
-             (toolkit_id, version, tool, user_id, started_at, ended_at, duration, outcome, limit_hit, requests,
-              bytes_out, bytes_in, result_size, dropped, detail, data, entries, size, run) ",
+             (toolkit_id, version, tool, user_id, client, key_id, key_name, started_at, ended_at, duration, outcome,
+              limit_hit, requests, bytes_out, bytes_in, result_size, dropped, detail, data, entries, size, run) ",
     );
     statement.push_values(records.iter().zip(entries), |mut row, (record, entries)| {
-        let end = &record.conclusion;
-        let duration = as_i64(record.duration.as_micros());
-        let started_at = record.started_at.as_millisecond();
-        row.push_bind(&record.toolkit)
-            .push_bind(&record.version)
-            .push_bind(&record.tool)
-            .push_bind(&record.user)
+        let Record { call, duration, conclusion: end } = record;
+        let duration = as_i64(duration.as_micros());
+        let started_at = call.started_at.as_millisecond();
+        row.push_bind(&call.toolkit)
+            .push_bind(&call.version)
+            .push_bind(&call.tool)
+            .push_bind(&call.user)
+            .push_bind(&call.client)
+            .push_bind(call.key.as_ref().map(|key| key.id.as_str()))
+            .push_bind(call.key.as_ref().map(|key| key.name.as_str()))
             .push_bind(started_at)
             .push_bind(started_at + duration / 1000)
             .push_bind(duration)
@@ -324,7 +344,7 @@ async fn insert(transaction: &mut Transaction, records: &[&Record]) -> kitbag_da
             .push_bind(end.data.as_ref().map(|data| data.get()))
             .push_bind(entries)
             .push_bind(as_i64(record.size()))
-            .push_bind(record.run.as_deref());
+            .push_bind(call.run.as_deref());
     });
     statement.build().execute(transaction).await?;
     Ok(())
@@ -343,6 +363,11 @@ impl Serialize for Row {
         map.serialize_entry("version", &self.version)?;
         map.serialize_entry("tool", &self.tool)?;
         map.serialize_entry("user", &self.user_id)?;
+        for (key, value) in [("client", &self.client), ("key", &self.key_id), ("keyName", &self.key_name)] {
+            if let Some(value) = value {
+                map.serialize_entry(key, value)?;
+            }
+        }
         let started_at = Timestamp::from_millisecond(self.started_at).unwrap_or_default();
         map.serialize_entry("startedAt", &started_at.to_string())?;
         #[expect(clippy::cast_precision_loss, reason = "no call lasts for centuries")]

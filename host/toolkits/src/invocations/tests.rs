@@ -3,6 +3,7 @@
 mod counts;
 mod filters;
 mod processes;
+mod running;
 
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
+use crate::testing;
 
 const KEEP_ALL: RetentionLimits =
     RetentionLimits { age: Duration::from_hours(24), records: u32::MAX, bytes: usize::MAX };
@@ -34,24 +36,48 @@ async fn database() -> (Database, TempDir) {
 }
 
 async fn open(database: &Database, limits: RetentionLimits) -> Invocations {
-    Invocations::open(database.clone(), Hints::off(), limits).await.expect("the table is there")
+    let process = testing::process(database).await;
+    Invocations::open(database.clone(), Hints::off(), &process, limits).await.expect("the table is there")
 }
 
 /// Returns the record of a call by `user` that logged `content`.
 pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
     let entries = vec![LogEntry { source: Source::Log, arguments: vec![json_string(content)] }];
     Record {
-        toolkit: toolkit.to_owned(),
-        version: "1.0.0".to_owned(),
-        tool: "t".to_owned(),
-        user: user.to_owned(),
-        run: None,
-        started_at: Timestamp::now(),
+        call: Arc::new(begun(toolkit, user)),
         duration: Duration::ZERO,
         conclusion: Conclusion {
             transcript: Transcript { entries, dropped: 0 },
             ..Outcome::Succeeded.into()
         },
+    }
+}
+
+impl Record {
+    /// Changes what is known of the call from its beginning.
+    pub(super) fn with(self, change: impl FnOnce(&mut BegunCall)) -> Self {
+        let mut call = (*self.call).clone();
+        change(&mut call);
+        Self { call: Arc::new(call), ..self }
+    }
+
+    pub(super) fn began_ago(self, age: jiff::SignedDuration) -> Self {
+        self.with(|call| call.started_at = Timestamp::now() - age)
+    }
+}
+
+/// Returns a call of `user` that begins now.
+fn begun(toolkit: &str, user: &str) -> BegunCall {
+    BegunCall {
+        id: "1".to_owned(),
+        toolkit: toolkit.to_owned(),
+        version: "1.0.0".to_owned(),
+        tool: "t".to_owned(),
+        user: user.to_owned(),
+        client: None,
+        key: None,
+        run: None,
+        started_at: Timestamp::now(),
     }
 }
 
@@ -67,6 +93,7 @@ fn query(toolkit: &str, viewer: &str) -> Query {
         toolkit: toolkit.to_owned(),
         viewer: viewer.to_owned(),
         since: Timestamp::MIN,
+        until: Timestamp::MAX,
         after: 0,
         before: None,
         last: None,
@@ -301,11 +328,7 @@ async fn a_page_is_bounded_by_its_bytes_and_every_record_is_on_one() {
 async fn records_go_when_they_take_too_much_or_are_too_old() {
     let (database, _data) = database().await;
     let invocations = open(&database, KEEP_ALL).await;
-    let old = Record {
-        started_at: Timestamp::now() - jiff::SignedDuration::from_hours(25),
-        ..record("b", "ana", "old")
-    };
-    invocations.record(old);
+    invocations.record(record("b", "ana", "old").began_ago(jiff::SignedDuration::from_hours(25)));
     invocations.record(record("b", "ana", "young"));
     for _ in 0..10 {
         invocations.record(record("a", "ana", &"x".repeat(10_000)));

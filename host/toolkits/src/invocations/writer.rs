@@ -14,8 +14,9 @@ use tokio_util::sync::DropGuard;
 use tracing::{error, warn};
 
 use super::others::publish;
-use super::record::Record;
+use super::record::{BegunCall, Record};
 use super::retention::Retention;
+use super::running::Running;
 use super::store::Store;
 
 /// Maximum time until a queued record is committed.
@@ -35,7 +36,12 @@ pub(super) type Room = (Share, Share);
 
 /// A message to the writer. The queue is bounded by the [`Room`] that each record occupies.
 pub(super) enum Message {
+    /// A call has begun. Calls in flight are limited, so these need no room.
+    Begun(Arc<BegunCall>),
+    /// The record of a call that has ended.
     Record(Box<Record>, Room),
+    /// A call has ended, and there is no room for its record.
+    Lost(Arc<BegunCall>),
     /// Commits the messages before this one, then replies.
     Flush(oneshot::Sender<()>),
     /// Commits all queued records, and ends.
@@ -67,6 +73,7 @@ pub(super) struct Writer {
     /// Number of records that were dropped since the last batch.
     lost: Arc<AtomicU64>,
     retention: Retention,
+    running: Running,
     /// Records to write, oldest first, and their room, which is released when they are written.
     records: Vec<Record>,
     room: Vec<Room>,
@@ -82,6 +89,7 @@ impl Writer {
         committed: Committed,
         lost: Arc<AtomicU64>,
         retention: Retention,
+        running: Running,
     ) -> Self {
         Self {
             store,
@@ -90,6 +98,7 @@ impl Writer {
             committed,
             lost,
             retention,
+            running,
             records: Vec::new(),
             room: Vec::new(),
             failures: 0,
@@ -102,6 +111,7 @@ impl Writer {
         let mut sweep = interval(SWEEP_INTERVAL);
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            let announce_at = self.running.due();
             tokio::select! {
                 message = self.inbox.recv() => {
                     let Some(message) = message else { break };
@@ -116,6 +126,9 @@ impl Writer {
                     }
                 }
                 () = sleep_until(self.next_attempt), if !self.records.is_empty() => self.write().await,
+                () = sleep_until(announce_at.unwrap_or_else(Instant::now)), if announce_at.is_some() => {
+                    self.running.announce(&self.store).await;
+                }
                 _ = sweep.tick() => self.sweep().await,
             }
         }
@@ -136,7 +149,10 @@ impl Writer {
         let mut flushes = Vec::new();
         for message in messages {
             match message {
+                Message::Begun(call) => self.running.begin(call),
+                Message::Lost(call) => self.running.lose(&call),
                 Message::Record(record, room) => {
+                    self.running.end(&record.call);
                     self.records.push(*record);
                     self.room.push(room);
                 }
@@ -156,13 +172,14 @@ impl Writer {
         }
         while !self.records.is_empty() && self.next_attempt <= Instant::now() {
             let batch = self.records.len().min(MAX_BATCH_RECORDS);
-            match self.store.insert(&self.records[..batch]).await {
+            let announced = self.running.ended_with(&self.records[..batch]);
+            match self.store.insert(&self.records[..batch], &announced).await {
                 Ok(newest) => {
                     self.failures = 0;
+                    self.running.forget(&announced);
                     self.retention.count(&self.records[..batch]);
                     self.remove_oldest(batch);
-                    publish(&self.committed.newest, newest);
-                    self.committed.hints.tell_others(Hint::Records);
+                    self.has_committed(newest);
                 }
                 Err(cause) => {
                     self.failures += 1;
@@ -178,10 +195,18 @@ impl Writer {
         }
     }
 
+    fn has_committed(&self, newest: i64) {
+        publish(&self.committed.newest, newest);
+        self.committed.hints.tell_others(Hint::Records);
+    }
+
     /// Drops records that were not written.
     fn drop_oldest(&mut self, oldest: usize) {
         if oldest > 0 {
             error!(lost = oldest, "records of calls were not stored");
+            for record in &self.records[..oldest] {
+                self.running.lose(&record.call);
+            }
             self.remove_oldest(oldest);
         }
     }
@@ -192,6 +217,12 @@ impl Writer {
     }
 
     async fn sweep(&mut self) {
+        match self.store.record_interrupted().await {
+            Ok(newest) => newest.into_iter().for_each(|newest| self.has_committed(newest)),
+            Err(cause) => {
+                error!(%cause, "calls that a process left behind when it ended could not be recorded");
+            }
+        }
         if let Err(cause) = self.retention.sweep(&self.store).await {
             error!(%cause, "old records of calls could not be removed");
         }

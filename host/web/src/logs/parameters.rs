@@ -20,6 +20,8 @@ pub(crate) struct Parameters {
     /// A time (RFC 3339) or a duration before now: own calls that ended since, and other users' calls that
     /// began since.
     since: Option<String>,
+    /// A time or a duration before now: only calls before it.
+    until: Option<String>,
     /// Record id; only records after it.
     after: Option<i64>,
     /// Record id; only records before it.
@@ -46,10 +48,15 @@ impl Parameters {
                 "before cannot be combined with follow: new records come after all others.",
             ));
         }
+        if self.follow && self.until.is_some() {
+            return Err(bad_query("until cannot be combined with follow: new records come after it."));
+        }
         let since = point_in_time("since", self.since.as_deref())?;
+        let until = point_in_time("until", self.until.as_deref())?;
         let is_bounded_otherwise = since.is_some() || self.after.is_some();
         Ok(Range {
             since,
+            until,
             after: self.after.unwrap_or_default(),
             before: self.before,
             last: self.limit.or((!is_bounded_otherwise).then_some(DEFAULT_LIMIT)),
@@ -113,6 +120,8 @@ mod tests {
         for refused in [
             Parameters { limit: Some(MAX_LIMIT + 1), ..Parameters::default() },
             Parameters { before: Some(7), follow: true, ..Parameters::default() },
+            Parameters { until: Some("1h".into()), follow: true, ..Parameters::default() },
+            Parameters { until: Some("soon".into()), ..Parameters::default() },
             Parameters { outcome: Some("broken".into()), ..Parameters::default() },
         ] {
             assert!(refused.range().is_err());

@@ -218,6 +218,7 @@ impl Parameters {
     fn range(&self) -> Result<Range, WebError> {
         Ok(Range {
             since: None,
+            until: None,
             after: self.after.unwrap_or_default(),
             before: self.before,
             last: self.after.is_none().then_some(PAGE_CALLS),

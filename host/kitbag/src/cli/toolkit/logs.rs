@@ -24,7 +24,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// Show what became of a toolkit's calls, and what it logged.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  kitbag toolkit logs weather --since 10m\n  kitbag toolkit logs weather --follow -o jsonl\n  \
+    after_help = "Examples:\n  kitbag toolkit logs weather --since 10m\n  kitbag toolkit logs weather --since 2d --until 1d\n  \
+                  kitbag toolkit logs weather --follow -o jsonl\n  \
                   kitbag toolkit logs weather --outcome any-failure --limit 10\n  \
                   kitbag toolkit logs weather --json --before 812\n\n\
                   Of your own calls you see everything; of the calls of others, if you see them at all, \
@@ -40,6 +41,9 @@ pub(in crate::cli) struct Logs {
     /// 2026-01-31T12:00:00Z.
     #[arg(long)]
     since: Option<String>,
+    /// Only calls that ended (of others: began) before this: a duration or a time, as for --since.
+    #[arg(long, conflicts_with = "follow")]
+    until: Option<String>,
     /// Only so many of the newest; by default 100, or all with --since.
     #[arg(long)]
     limit: Option<u32>,
@@ -47,7 +51,8 @@ pub(in crate::cli) struct Logs {
     #[arg(long)]
     tool: Option<String>,
     /// Only calls that ended so: succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy,
-    /// over-limit, needs-consent, asked, unavailable; or any-failure for all but succeeded, cancelled and asked.
+    /// over-limit, needs-consent, asked, unavailable, interrupted; or any-failure for all but succeeded, cancelled
+    /// and asked.
     #[arg(long)]
     outcome: Option<String>,
     /// Only calls whose id (see --json) is smaller: those before it. With --limit, page by page.
@@ -138,6 +143,7 @@ impl Logs {
             query.extend_pairs(self.since.iter().map(|since| ("since", since)));
             query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
         }
+        query.extend_pairs(self.until.iter().map(|until| ("until", until)));
         query.extend_pairs(self.tool.iter().map(|tool| ("tool", tool)));
         query.extend_pairs(self.outcome.iter().map(|outcome| ("outcome", outcome)));
         query.extend_pairs(self.before.iter().map(|before| ("before", before.to_string())));

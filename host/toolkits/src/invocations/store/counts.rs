@@ -84,10 +84,10 @@ pub(super) async fn count(transaction: &mut Transaction, records: &[&Record]) ->
     let mut counts = BTreeMap::new();
     let mut users = BTreeMap::new();
     for record in records {
-        let hour = hour_of(record.started_at);
-        let toolkit = record.toolkit.as_str();
+        let hour = hour_of(record.call.started_at);
+        let toolkit = record.call.toolkit.as_str();
         counts.entry((hour, toolkit)).or_insert_with(CallCounts::default).count(record);
-        let last = users.entry((toolkit, record.user.as_str())).or_insert(hour);
+        let last = users.entry((toolkit, record.call.user.as_str())).or_insert(hour);
         *last = hour.max(*last);
     }
     let counts: Vec<_> = counts.into_iter().collect();

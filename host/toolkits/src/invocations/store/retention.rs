@@ -2,7 +2,7 @@
 
 use kitbag_database::{AssertSqlSafe, Lock, list, sql};
 
-use super::{Store, as_i64};
+use super::{Store, as_i64, running};
 use crate::invocations::record::Outcome;
 
 /// Maximum number of rows per `DELETE` transaction, so that other transactions can write in between.
@@ -101,6 +101,7 @@ impl Store {
             removed += self.remove_oldest(&toolkit, user, i64::MAX).await?;
         }
         let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
+        running::remove_of(&mut transaction, user).await?;
         sql("DELETE FROM toolkit_users WHERE user_id = $1").bind(user).execute(&mut transaction).await?;
         transaction.commit().await?;
         Ok(removed)

@@ -10,7 +10,7 @@ fn call(toolkit: &str, user: &str, outcome: Outcome) -> Record {
 }
 
 fn ago(record: Record, hours: i64) -> Record {
-    Record { started_at: Timestamp::now() - SignedDuration::from_hours(hours), ..record }
+    record.began_ago(SignedDuration::from_hours(hours))
 }
 
 async fn of(invocations: &Invocations, period: Period) -> Counts {

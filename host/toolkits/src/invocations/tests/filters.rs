@@ -4,7 +4,8 @@ use super::*;
 
 /// Returns the record of a call of `tool` by `user` with this outcome.
 fn ended(user: &str, tool: &str, outcome: Outcome) -> Record {
-    Record { tool: tool.to_owned(), conclusion: outcome.into(), ..record("a", user, "") }
+    let record = Record { conclusion: outcome.into(), ..record("a", user, "") };
+    record.with(|call| tool.clone_into(&mut call.tool))
 }
 
 fn tools(records: &[Value]) -> Vec<&str> {
@@ -123,16 +124,16 @@ async fn calls_are_counted_for_whom_their_records_are_visible_and_for_a_day() {
     let two_days = RetentionLimits { age: Duration::from_hours(48), ..KEEP_ALL };
     let invocations = open(&database, two_days).await;
     let now = Timestamp::now();
-    let at = |hours: i64, call: Record| Record {
-        started_at: now - jiff::SignedDuration::from_hours(hours),
-        ..call
+    let at = |hours: i64, call: Record| {
+        call.with(|call| call.started_at = now - jiff::SignedDuration::from_hours(hours))
     };
     invocations.record(at(0, ended("ana", "find", Outcome::Succeeded)));
     invocations.record(at(0, ended("ana", "find", Outcome::Cancelled)));
     invocations.record(at(23, ended("ana", "find", Outcome::ToolError)));
     invocations.record(at(24, ended("ana", "find", Outcome::Failed)));
     invocations.record(at(2, ended("ben", "find", Outcome::Failed)));
-    invocations.record(Record { toolkit: "b".to_owned(), ..ended("ana", "find", Outcome::Failed) });
+    let elsewhere = ended("ana", "find", Outcome::Failed);
+    invocations.record(elsewhere.with(|call| "b".clone_into(&mut call.toolkit)));
 
     let own = invocations.usage("a", "ana", Scope::Own).await.expect("it can be read");
     let all = invocations.usage("a", "ana", Scope::All).await.expect("it can be read");

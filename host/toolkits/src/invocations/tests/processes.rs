@@ -30,7 +30,8 @@ async fn hearing(folder: &TempDir) -> (Invocations, Listening) {
     let hints = Hints::start(&database);
     let mut listening = hints.listen();
     assert_eq!(listening.next().await, Heard::Everything, "it begins to listen");
-    (Invocations::open(database, hints, KEEP_ALL).await.expect("the table is there"), listening)
+    let process = testing::process(&database).await;
+    (Invocations::open(database, hints, &process, KEEP_ALL).await.expect("the table is there"), listening)
 }
 
 /// Returns the ids and contents of the next `count` records, read without a pause: a record that becomes

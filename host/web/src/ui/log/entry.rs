@@ -97,7 +97,12 @@ fn numbers(facts: &Facts<'_>) -> String {
     let [sent, received, result] = [facts.bytes_out, facts.bytes_in, facts.result_size].map(size);
     let traffic =
         if facts.requests.get() > 0 { format!(", {sent} out, {received} in") } else { String::new() };
-    format!("version {} · {requests}{traffic} · result {result}", text::shown(facts.version))
+    let through = match (facts.key, facts.client) {
+        (Some(key), _) => format!(" · by key {}", text::shown(key)),
+        (None, Some(client)) => format!(" · by client {}", text::shown(client)),
+        (None, None) => String::new(),
+    };
+    format!("version {}{through} · {requests}{traffic} · result {result}", text::shown(facts.version))
 }
 
 fn size(amount: Amount) -> String {

@@ -8,13 +8,14 @@ use crate::cli::terminal::{Text, text};
 pub(super) fn record(record: &Value) -> Text {
     let field = |name: &str| record[name].as_str().unwrap_or_default();
     let mut text = text!(
-        "{}  {} {}  {}  {} ms  {}",
+        "{}  {} {}  {}  {} ms  {}{}",
         field("startedAt"),
         field("tool"),
         field("version"),
         outcome(record),
         number(&record["durationMs"]),
         field("user"),
+        through(record),
     );
     let mut add = |label: &str, value: &str| {
         text.push(&text!("\n    {}{}", label, Text::indented(value, 6)));
@@ -49,6 +50,12 @@ pub(super) fn record(record: &Value) -> Text {
     text
 }
 
+/// Formats through what the user called; empty for a browser.
+fn through(record: &Value) -> String {
+    let of = |kind: &str, field: &str| record[field].as_str().map(|name| format!(", by {kind} {name}"));
+    of("key", "keyName").or_else(|| of("client", "client")).unwrap_or_default()
+}
+
 fn outcome(record: &Value) -> String {
     let outcome = record["outcome"].as_str().unwrap_or_default();
     record["limit"].as_str().map_or_else(|| outcome.to_owned(), |limit| format!("{outcome} ({limit})"))
@@ -77,7 +84,7 @@ mod tests {
     fn a_record_is_one_line_and_its_content_below() {
         let text = record(&json!({
             "id": 7, "startedAt": "2026-01-31T12:00:00.5Z", "toolkit": "books", "version": "1.0.0",
-            "tool": "find", "user": "ana", "durationMs": 3.25, "outcome": "limit", "limit": "memory limit",
+            "tool": "find", "user": "ana", "client": "codex", "durationMs": 3.25, "outcome": "limit", "limit": "memory limit",
             "requests": 1, "bytesOut": 0, "bytesIn": 20, "resultSize": 0, "detail": "one\ntwo",
             "data": { "page": 3 }, "dropped": 2,
             "entries": [
@@ -87,7 +94,7 @@ mod tests {
         }));
 
         let expected = [
-            "2026-01-31T12:00:00.5Z  find 1.0.0  limit (memory limit)  3.25 ms  ana",
+            "2026-01-31T12:00:00.5Z  find 1.0.0  limit (memory limit)  3.25 ms  ana, by client codex",
             r#"    found {"count":3}"#,
             r"    stderr: \u{1b}[2J gone",
             "    (2 more entries were dropped)",
@@ -121,9 +128,12 @@ mod tests {
         let text = record(&json!({
             "startedAt": "2026-01-31T12:00:00Z", "version": "1.0.0", "tool": "find", "user": "ben",
             "durationMs": { "atMost": 100 }, "outcome": "succeeded", "requests": { "atMost": 0 },
-            "isLogCut": false,
+            "isLogCut": false, "key": "k1", "keyName": "nightly",
         }));
 
-        assert_eq!(text.as_str(), "2026-01-31T12:00:00Z  find 1.0.0  succeeded  up to 100 ms  ben");
+        assert_eq!(
+            text.as_str(),
+            "2026-01-31T12:00:00Z  find 1.0.0  succeeded  up to 100 ms  ben, by key nightly"
+        );
     }
 }
