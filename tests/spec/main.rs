@@ -15,6 +15,7 @@ mod attacks;
 mod audience;
 mod audio;
 mod audit;
+mod backchannel_logout;
 mod backup;
 mod base_path;
 mod cache;

@@ -94,9 +94,9 @@ pub(super) struct Claims {
     events: Presence,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum OneOrMany {
+pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),
 }
@@ -139,24 +139,9 @@ impl Rules {
         origins: &Origins,
         now: f64,
     ) -> Result<Verified, AuthError> {
-        if claims.iss != self.issuer {
-            return Err(unexpected("another issuer", self.issuer.clone(), &claims.iss));
-        }
+        self.expect_issuer(&claims.iss)?;
         check_times(&claims, now)?;
-        let user_id = match self.user_id {
-            UserIdClaim::Sub => claims.sub.clone(),
-            UserIdClaim::Oid => claims.oid.clone().ok_or(invalid("no oid (setting `user-id-claim`)"))?,
-        };
-        if user_id.is_empty() || user_id.len() > MAX_SUBJECT_BYTES {
-            return Err(invalid("an empty or overlong sub"));
-        }
-        if user_id == ERASED_USER {
-            return Err(invalid("a reserved sub"));
-        }
-        // PostgreSQL text cannot contain NUL, so the id would change in the database.
-        if user_id.contains('\0') {
-            return Err(invalid("a sub with NUL"));
-        }
+        let user_id = self.user_id(Some(claims.sub.clone()), claims.oid.clone())?;
         let audience = self.audience(kind, &claims, origins)?;
         let profile = match kind {
             TokenKind::AccessToken => {
@@ -187,6 +172,33 @@ impl Rules {
             groups,
         };
         Ok(Verified { caller: Arc::new(caller), authorized_party: claims.azp, expires: claims.exp })
+    }
+
+    /// Refuses a token of another issuer.
+    pub(super) fn expect_issuer(&self, issuer: &str) -> Result<(), AuthError> {
+        if issuer == self.issuer {
+            return Ok(());
+        }
+        Err(unexpected("another issuer", self.issuer.clone(), issuer))
+    }
+
+    /// Returns the user's id, from the claim that the operator has chosen.
+    pub(super) fn user_id(&self, sub: Option<String>, oid: Option<String>) -> Result<String, AuthError> {
+        let id = match self.user_id {
+            UserIdClaim::Sub => sub.ok_or(invalid("no sub"))?,
+            UserIdClaim::Oid => oid.ok_or(invalid("no oid (setting `user-id-claim`)"))?,
+        };
+        if id.is_empty() || id.len() > MAX_SUBJECT_BYTES {
+            return Err(invalid("an empty or overlong sub"));
+        }
+        if id == ERASED_USER {
+            return Err(invalid("a reserved sub"));
+        }
+        // PostgreSQL text cannot contain NUL, so the id would change in the database.
+        if id.contains('\0') {
+            return Err(invalid("a sub with NUL"));
+        }
+        Ok(id)
     }
 
     fn audience(&self, kind: TokenKind, claims: &Claims, origins: &Origins) -> Result<Audience, AuthError> {
@@ -242,7 +254,7 @@ impl Claims {
     }
 }
 
-fn milliseconds(seconds: f64) -> i64 {
+pub(super) fn milliseconds(seconds: f64) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "a cast saturates")]
     {
         (seconds * 1000.0) as i64
@@ -322,7 +334,7 @@ fn check_access(claims: &Claims) -> Result<(), AuthError> {
 }
 
 impl OneOrMany {
-    fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         match self {
             Self::One(value) => std::slice::from_ref(value),
             Self::Many(values) => values,

@@ -19,6 +19,7 @@ use super::groups::{Groups, GroupsClaim};
 use super::jwks::Provider;
 use super::keys::KeySet;
 use super::local::{LocalIssuer, SCOPES};
+use super::logout_token::{self, Logout};
 use super::origins::{Origins, is_origin};
 use super::program_keys::{ProgramKeys, is_key};
 use super::settings::{IdentitySettings, UntypedTokens};
@@ -132,6 +133,13 @@ impl Identity {
         Ok((verified.caller.clone(), verified.expires))
     }
 
+    /// Verifies a logout token of the provider. Whether it is for this server's client is the caller's to check.
+    pub(crate) async fn verify_logout(&self, token: &str) -> Result<Logout, AuthError> {
+        let token = Token::parse_kind(token, &self.algorithms, logout_token::expect_typ)?;
+        self.verify_signature(&token, self.keys().await?).await?;
+        logout_token::accept(&self.rules, token.payload()?, now())
+    }
+
     async fn establish(&self, credential: Credential<'_>) -> Result<Arc<Caller>, AuthError> {
         let verified = self.verified(credential.token).await?;
         self.check_presentation(&credential.source, &verified)?;
@@ -202,19 +210,10 @@ impl Identity {
         &self,
         presented: &str,
         digest: Digest,
-        mut keys: Arc<KeySet>,
+        keys: Arc<KeySet>,
     ) -> Result<Arc<Verified>, AuthError> {
         let token = Token::parse(presented, &self.algorithms, self.untyped_tokens)?;
-        if let Err(refused) = keys.verify(&token) {
-            // The provider may have rotated its keys, or given another key the same id.
-            let Issuer::Provider(provider) = &self.issuer else { return Err(refused) };
-            let newer = provider.keys_after_refusal(&keys).await;
-            if newer.generation() == keys.generation() {
-                return Err(refused);
-            }
-            keys = newer;
-            keys.verify(&token)?;
-        }
+        let keys = self.verify_signature(&token, keys).await?;
         let now = now();
         let groups = match &self.groups_claim {
             Some(claim) => claim.read(&token.payload()?),
@@ -224,6 +223,23 @@ impl Identity {
         let verified = Arc::new(verified);
         self.tokens.insert(digest, keys.generation(), Arc::clone(&verified), now);
         Ok(verified)
+    }
+
+    /// Verifies a token's signature. Returns the keys that it was verified with.
+    async fn verify_signature<K>(
+        &self,
+        token: &Token<'_, K>,
+        keys: Arc<KeySet>,
+    ) -> Result<Arc<KeySet>, AuthError> {
+        let Err(refused) = keys.verify(token) else { return Ok(keys) };
+        // The provider may have rotated its keys, or given another key the same id.
+        let Issuer::Provider(provider) = &self.issuer else { return Err(refused) };
+        let newer = provider.keys_after_refusal(&keys).await;
+        if newer.generation() == keys.generation() {
+            return Err(refused);
+        }
+        newer.verify(token)?;
+        Ok(newer)
     }
 
     /// Checks whether the token may be presented from its source (header, cookie or visit).

@@ -61,7 +61,7 @@ impl KeySet {
     }
 
     /// Verifies the token's signature.
-    pub(super) fn verify(&self, token: &Token<'_>) -> Result<(), AuthError> {
+    pub(super) fn verify<K>(&self, token: &Token<'_, K>) -> Result<(), AuthError> {
         let candidates: Vec<_> = self.candidates(token).collect();
         if candidates.is_empty() {
             return Err(invalid("no key of this kid and algorithm"));
@@ -76,7 +76,7 @@ impl KeySet {
         if candidates.iter().any(verifies) { Ok(()) } else { Err(invalid("a wrong signature")) }
     }
 
-    fn candidates(&self, token: &Token<'_>) -> impl Iterator<Item = &Key> {
+    fn candidates<K>(&self, token: &Token<'_, K>) -> impl Iterator<Item = &Key> {
         self.keys.iter().filter(|key| {
             (token.key_id.is_none() || key.id == token.key_id) && key.algorithms.contains(&token.algorithm)
         })

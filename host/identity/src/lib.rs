@@ -43,6 +43,7 @@ mod issuer_record;
 mod jwks;
 mod keys;
 mod local;
+mod logout_token;
 mod origins;
 mod program_keys;
 mod provider_sign_in;

@@ -79,6 +79,8 @@ pub struct ProviderSignIn {
     client: WebClient,
     registered: RegisteredClients,
     redirect_uri: String,
+    /// URL that the provider tells of logouts.
+    logout_uri: String,
     /// Resource indicator of requested tokens (RFC 8707): this server's MCP endpoint.
     resource: String,
     attempts: Attempts,
@@ -140,6 +142,8 @@ pub enum ProviderError {
 impl ProviderSignIn {
     /// Path of the redirect URI.
     pub const CALLBACK: &str = "/ui/signin/callback";
+    /// Path that the provider tells of logouts.
+    pub const BACKCHANNEL_LOGOUT: &str = "/ui/signin/backchannel-logout";
     /// Maximum time between [`begin`](Self::begin) and [`finish`](Self::finish).
     pub const PENDING_LIFETIME: Duration = Duration::from_mins(10);
 
@@ -161,6 +165,7 @@ impl ProviderSignIn {
             client,
             registered: RegisteredClients::new(database),
             redirect_uri: format!("{base_url}{}", Self::CALLBACK),
+            logout_uri: format!("{base_url}{}", Self::BACKCHANNEL_LOGOUT),
             resource: format!("{base_url}/mcp"),
             attempts: Attempts::new(),
             renewals: Renewals::default(),
@@ -318,7 +323,9 @@ impl ProviderSignIn {
         match &self.client {
             WebClient::Named { id, secret } => Ok(server.client(id.clone(), secret.clone())),
             WebClient::Registers => {
-                let id = self.registered.get_or_register(&self.http, server, &self.redirect_uri).await?;
+                let clients = &self.registered;
+                let id =
+                    clients.get_or_register(&self.http, server, &self.redirect_uri, &self.logout_uri).await?;
                 Ok(Client::public(&id))
             }
         }

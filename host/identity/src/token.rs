@@ -11,9 +11,9 @@ use super::error::AuthError;
 use super::error::invalid;
 use super::settings::UntypedTokens;
 
-/// A token whose signature has yet to be verified.
-pub(super) struct Token<'a> {
-    pub(super) kind: TokenKind,
+/// A token whose signature has yet to be verified, of a kind that its `typ` says.
+pub(super) struct Token<'a, K = TokenKind> {
+    pub(super) kind: K,
     pub(super) algorithm: Algorithm,
     pub(super) key_id: Option<String>,
     /// Signed text: header, dot, payload.
@@ -35,11 +35,26 @@ struct Header {
 }
 
 impl<'a> Token<'a> {
-    /// Splits the token and checks its header. `untyped`: treatment of a header without `typ`.
+    /// Parses a token that a caller presents. `untyped`: treatment of a header without `typ`.
     pub(super) fn parse(
         compact: &'a str,
         algorithms: &Algorithms,
         untyped: UntypedTokens,
+    ) -> Result<Self, AuthError> {
+        Token::parse_kind(compact, algorithms, |typ| match typ {
+            Some(typ) => kind(typ),
+            None if untyped == UntypedTokens::Accepted => Ok(TokenKind::Untyped),
+            None => Err(invalid("no typ; the setting accept-untyped-tokens accepts such tokens")),
+        })
+    }
+}
+
+impl<'a, K> Token<'a, K> {
+    /// Splits the token and checks its header; `kind` judges the header's `typ`.
+    pub(super) fn parse_kind(
+        compact: &'a str,
+        algorithms: &Algorithms,
+        kind: impl FnOnce(Option<&str>) -> Result<K, AuthError>,
     ) -> Result<Self, AuthError> {
         let (signed, signature) = compact.rsplit_once('.').ok_or(invalid("no JWS"))?;
         let (header, payload) = signed.split_once('.').ok_or(invalid("no JWS"))?;
@@ -51,11 +66,7 @@ impl<'a> Token<'a> {
             return Err(invalid("a crit header"));
         }
         let algorithm = algorithms.accept(&header.alg).ok_or(invalid("an algorithm that is not accepted"))?;
-        let kind = match header.typ.as_deref() {
-            Some(typ) => kind(typ)?,
-            None if untyped == UntypedTokens::Accepted => TokenKind::Untyped,
-            None => return Err(invalid("no typ; the setting accept-untyped-tokens accepts such tokens")),
-        };
+        let kind = kind(header.typ.as_deref())?;
         Ok(Self { kind, algorithm, key_id: header.kid, signed, signature, payload })
     }
 

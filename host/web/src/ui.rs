@@ -46,6 +46,7 @@ use std::sync::Arc;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Redirect;
 use axum::{Extension, Router};
+use kitbag_identity::ProviderSignIn;
 
 use super::error::WebError;
 use super::pages::origin::{OwnOrigin, refuse_other_hosts};
@@ -59,6 +60,10 @@ use signed_in::require_session;
 pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
     let own = OwnOrigin::of(&shared.base_url);
     let sessions = Sessions::of(shared);
+    // No page sends this, and its credential is in the body.
+    let for_the_provider = Router::new()
+        .route(ProviderSignIn::BACKCHANNEL_LOGOUT, post(sign_in::provider::log_out))
+        .with_state(sessions.clone());
     let of_the_account = Router::new()
         .route("/ui/account", get(account::show))
         .route("/ui/account/sessions/end", post(account::end_all))
@@ -144,5 +149,6 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
         .layer(from_fn_with_state(own, refuse_other_hosts))
         .layer(map_response(frame::show_errors))
         .layer(map_response(guard::add_headers))
+        .merge(for_the_provider)
         .route("/", get(async || Redirect::to("/ui/")))
 }

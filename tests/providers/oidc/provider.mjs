@@ -29,6 +29,12 @@ const provider = new Provider(issuer, {
     devInteractions: { enabled: false },
     registration: { enabled: true },
     revocation: { enabled: true },
+    backchannelLogout: { enabled: true },
+    rpInitiatedLogout: {
+      logoutSource(context, form) {
+        context.body = form.replace('<form id="op.logoutForm"', "<form");
+      },
+    },
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo(_, indicator) {

@@ -61,6 +61,11 @@ impl Browser {
         store(jar, name, value);
     }
 
+    /// Opens the logout page of a provider, and signs out there.
+    pub(crate) async fn sign_out(&mut self, page: &str) -> Answer {
+        self.answer(page, &[("logout", "yes")]).await.1
+    }
+
     /// Like [`Self::sign_in`], but denies consent.
     pub(crate) async fn refuse(&mut self, page: &str) -> (Url, Answer) {
         self.answer(page, &[("user", ""), ("decision", "deny")]).await

@@ -120,6 +120,18 @@ impl ScriptedProvider {
         signer.sign(&signer.header("at+jwt"), &signer.claims_for(base_url, user))
     }
 
+    /// Logout token of `user` for the client "pages", with the members of its header and claims that `change` sets.
+    pub(crate) fn logout_token(&self, user: &str, change: impl FnOnce(&mut Value, &mut Value)) -> String {
+        let signer = &self.shared.signer;
+        let mut header = signer.header("logout+jwt");
+        let mut claims = json!({
+            "iss": self.issuer, "aud": "pages", "sub": user, "iat": now(), "exp": now() + 120, "jti": "1",
+            "events": { "http://schemas.openid.net/event/backchannel-logout": {} },
+        });
+        change(&mut header, &mut claims);
+        signer.sign(&header, &claims)
+    }
+
     /// Query of the authorization response for a sign-in of `user` with this state.
     pub(crate) fn response(&self, user: &str, state: &str) -> String {
         form_urlencoded::Serializer::new(String::new())

@@ -26,6 +26,14 @@ pub(crate) struct Grant {
     pub(crate) refresh_token: Option<SealedValue>,
 }
 
+/// Sessions that were ended.
+#[derive(Clone, Debug)]
+pub(crate) struct EndedSessions {
+    pub(crate) count: u64,
+    /// Grants of them, by session id.
+    pub(crate) grants: Vec<(String, Grant)>,
+}
+
 impl BrowserSessions {
     /// Like [`begin`](Self::begin), for a sign-in that began at `since`, with a grant that `seal` builds for the
     /// new session's id. Returns `None` if the user's access was ended since.
@@ -50,6 +58,13 @@ impl BrowserSessions {
     /// Returns the grants of all sessions of a user, as pairs of session id and grant.
     pub(crate) async fn grants_of_user(&self, user: &str) -> kitbag_database::Result<Vec<(String, Grant)>> {
         Ok(pairs(self.store.grants_of_user(user).await?))
+    }
+
+    /// Ends the sessions of a user that began at or before a time, in milliseconds since 1970, because the provider says
+    /// so.
+    pub(crate) async fn end_begun_by(&self, user: &str, time: i64) -> kitbag_database::Result<EndedSessions> {
+        let (count, grants) = self.store.delete_begun_by(user, time).await?;
+        Ok(EndedSessions { count, grants: pairs(grants) })
     }
 
     /// Replaces the grant of a session. Returns `false` if the session has ended meanwhile.

@@ -50,6 +50,8 @@ pub struct Registration<'a> {
     pub application_type: &'a str,
     /// Redirect URI of authorization responses.
     pub redirect_uri: &'a str,
+    /// URL that the provider tells of logouts (`OpenID` Connect Back-Channel Logout 1.0, section 2.2).
+    pub backchannel_logout_uri: Option<&'a str>,
     /// Hint for servers without dynamic registration of public clients.
     pub alternative: &'a str,
 }
@@ -196,7 +198,7 @@ impl AuthorizationServer {
             return Err(ClientError::new(format!("{} lets no program register by itself", self.issuer))
                 .hint(program.alternative));
         };
-        let client = json!({
+        let mut client = json!({
             "client_name": program.name,
             "application_type": program.application_type,
             "redirect_uris": [program.redirect_uri],
@@ -205,6 +207,9 @@ impl AuthorizationServer {
             "token_endpoint_auth_method": "none",
             "scope": self.scope,
         });
+        if let Some(uri) = program.backchannel_logout_uri {
+            client["backchannel_logout_uri"] = uri.into();
+        }
         let answer = http.post_json(endpoint, &client).await?;
         if !answer.status.is_success() {
             let refusal = super::ErrorResponse::of(&answer);

@@ -40,6 +40,7 @@ impl RegisteredClients {
         http: &Http,
         server: &AuthorizationServer,
         redirect_uri: &str,
+        logout_uri: &str,
     ) -> Result<String, ProviderError> {
         let mut state = self.state.lock().await;
         if let Some(id) = &state.client_id {
@@ -58,6 +59,7 @@ impl RegisteredClients {
             name: "Kitbag",
             application_type: "web",
             redirect_uri,
+            backchannel_logout_uri: Some(logout_uri),
             alternative: "register a client there, and name it with --web-client-id",
         };
         let id = server.register(http, &program).await?;

@@ -7,12 +7,13 @@ use futures::future::join_all;
 use kitbag_database::audit::Actor;
 use secrecy::SecretString;
 use tokio::time::timeout;
-use tracing::warn;
+use tracing::{info, warn};
 use url::Url;
 
 use super::{ProviderError, ProviderSignIn};
 use crate::browser_sessions::BrowserSession;
 use crate::client::revoke;
+use crate::error::{AuthError, invalid};
 
 /// Maximum time that a request waits for the provider's revocation, which then continues in the background.
 const REVOCATION_WAIT: Duration = Duration::from_secs(3);
@@ -39,6 +40,28 @@ impl ProviderSignIn {
         let grants = self.sessions.grants_of_user(user).await?;
         self.sessions.end_all(user).await?;
         self.revoke(grants.iter().filter_map(|(id, grant)| self.refresh_token(id, grant)).collect()).await;
+        Ok(())
+    }
+
+    /// Ends the sessions of a user who has signed out at the provider, which says so by a logout token (`OpenID`
+    /// Connect Back-Channel Logout 1.0). Sessions that began after the token was issued stay: repeated, it ends nothing.
+    pub async fn end_by(self: &Arc<Self>, logout_token: &str) -> Result<(), ProviderError> {
+        let refused = |cause: AuthError| match cause {
+            AuthError::Unavailable => ProviderError::Unavailable,
+            cause => {
+                warn!(%cause, "refused a logout token");
+                ProviderError::Refused("This is no logout token of the provider for this server.".to_owned())
+            }
+        };
+        let logout = self.identity.verify_logout(logout_token).await.map_err(refused)?;
+        let server = self.server().await?;
+        if !logout.is_for(&self.client(&server).await?.id) {
+            return Err(refused(invalid("a logout token for another client")));
+        }
+        let ended = self.sessions.end_begun_by(&logout.user, logout.begun_by).await?;
+        info!(user.id = logout.user, sessions = ended.count, "the provider has signed a user out");
+        let tokens = ended.grants.iter().filter_map(|(id, grant)| self.refresh_token(id, grant)).collect();
+        self.revoke(tokens).await;
         Ok(())
     }
 

@@ -61,6 +61,7 @@ impl Login {
             client_id
         } else {
             let program = Registration {
+                backchannel_logout_uri: None,
                 name: "Kitbag command line",
                 // Public client with a loopback redirect (RFC 8252).
                 application_type: "native",

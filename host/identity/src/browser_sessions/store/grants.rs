@@ -1,5 +1,6 @@
 //! All SQL about the provider's grants for sessions.
 
+use kitbag_database::audit::{self, Act, Actor, Entry};
 use kitbag_database::{Executor, FromRow, Scope, Transaction, sql};
 
 use super::Store;
@@ -31,6 +32,35 @@ impl Store {
         user: &str,
     ) -> kitbag_database::Result<Vec<GrantRow>> {
         of_user(self.database.readers(), user).await
+    }
+
+    /// Deletes the sessions of a user that began at or before a time, as the server's act. Returns their number, and their
+    /// grants.
+    pub(in crate::browser_sessions) async fn delete_begun_by(
+        &self,
+        user: &str,
+        time: i64,
+    ) -> kitbag_database::Result<(u64, Vec<GrantRow>)> {
+        let mut transaction = self.database.begin(Scope::Sessions).await?;
+        let grants =
+            sql("SELECT g.* FROM browser_session_grants g JOIN browser_sessions s ON s.digest = g.digest
+             WHERE s.user_id = $1 AND s.created_at <= $2")
+            .bind(user)
+            .bind(time)
+            .fetch_all(&mut transaction)
+            .await?;
+        let ended = sql("DELETE FROM browser_sessions WHERE user_id = $1 AND created_at <= $2")
+            .bind(user)
+            .bind(time)
+            .execute(&mut transaction)
+            .await?;
+        if ended > 0 {
+            let by = Actor::server();
+            let entry = Entry::new(Act::SessionEnded, &by).name("all").affects(user);
+            audit::append(&mut transaction, &entry).await?;
+        }
+        transaction.commit().await?;
+        Ok((ended, grants))
     }
 
     /// Replaces the grant of a session. Returns `false` if the session no longer exists.

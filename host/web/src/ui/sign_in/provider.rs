@@ -4,12 +4,15 @@ use std::iter::once;
 
 use askama::Template;
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use kitbag_identity::{Arrival, Departure, ProviderError, ProviderSignIn};
+use url::form_urlencoded;
 
 use super::local::agent;
+use crate::body::read_small;
 use crate::connection_state::ConnectionState;
 use crate::error::WebError;
 use crate::sessions::{Sessions, SignInMode};
@@ -20,6 +23,8 @@ use crate::ui::text;
 /// each request, and proxies accept about 8 KiB of headers.
 const MAX_PENDING: usize = 8;
 const MAX_PENDING_BYTES: usize = 4000;
+/// Maximum size of the form with a logout token, in bytes.
+const MAX_LOGOUT_BYTES: usize = 16 << 10;
 
 /// Page for a failed sign-in, with a link to try again.
 #[derive(Template)]
@@ -45,6 +50,26 @@ pub(super) async fn depart(
     let cookies = once(new).chain(dropped.iter().map(|state| pending.named(state).clear()));
     let cookies: Vec<_> = cookies.map(|cookie| (header::SET_COOKIE, cookie)).collect();
     Ok((AppendHeaders(cookies), Redirect::to(page.as_str())).into_response())
+}
+
+/// `POST /ui/signin/backchannel-logout`: the provider's word that a user has signed out there (`OpenID` Connect
+/// Back-Channel Logout 1.0, section 2.5). The logout token is its credential.
+pub(in crate::ui) async fn log_out(
+    State(sessions): State<Sessions>,
+    body: Body,
+) -> Result<Response, WebError> {
+    let SignInMode::Provider(provider) = &sessions.mode else { return Err(WebError::nothing_here()) };
+    let body = read_small(body, MAX_LOGOUT_BYTES).await;
+    let body = body.map_err(|why| WebError::unread(why, MAX_LOGOUT_BYTES))?;
+    let token = form_urlencoded::parse(&body).find(|(name, _)| name == "logout_token");
+    let (_, token) = token.ok_or_else(|| {
+        WebError::new(StatusCode::BAD_REQUEST, "The body is a form with the field logout_token.")
+    })?;
+    match provider.end_by(&token).await {
+        Ok(()) => Ok(([(header::CACHE_CONTROL, "no-store")], StatusCode::OK).into_response()),
+        Err(ProviderError::Refused(why)) => Err(WebError::new(StatusCode::BAD_REQUEST, why)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Returns the cookies of pending sign-ins, given by state with their sizes in bytes, that exceed `room` or
