@@ -147,10 +147,12 @@ impl Store {
 
     /// Bins with documents that were deleted before this time.
     pub(crate) async fn bins_before(&self, time: i64) -> kitbag_database::Result<Vec<Holder>> {
-        let holders: Vec<String> = sql("SELECT DISTINCT holder FROM documents WHERE deleted_at < $1")
-            .bind(time)
-            .fetch_values(self.0.readers())
-            .await?;
+        // Without the first condition, SQLite reads all documents in order of their holders.
+        let holders: Vec<String> =
+            sql("SELECT DISTINCT holder FROM documents WHERE deleted_at IS NOT NULL AND deleted_at < $1")
+                .bind(time)
+                .fetch_values(self.0.readers())
+                .await?;
         Ok(holders.into_iter().map(Holder::from).collect())
     }
 }

@@ -51,6 +51,11 @@ const ROWS: &str = "
     DELETE FROM issuers WHERE sequence = 7;
     INSERT INTO users VALUES ('ana', 1, 2, '[\"sales\"]', NULL, NULL), ('ben', 1, 5, '[]', 4, 'ana'),
         ('cleo', NULL, NULL, '[]', 9223372036854775807, '');
+    INSERT INTO scim_users VALUES ('s1', 'ana', 'Ana@Example', 'ana@example', 'e1', TRUE, '{\"displayName\":\"Ana µ\"}', 1, 2),
+        ('s2', 'ben', 'ben', 'ben', NULL, FALSE, '{}', 1, 1);
+    INSERT INTO scim_groups VALUES ('g1', 'sales', NULL, 1, 2), ('g2', 'gone', 'e2', 1, 1);
+    INSERT INTO scim_members VALUES ('g1', 's1'), ('g1', 's2');
+    INSERT INTO scim_tokens VALUES (x'0a0b', 'entra', 'ana', 1, NULL), (x'0c', 'okta', 'ben', 1, 9);
     INSERT INTO browser_sessions VALUES (x'01', 'https://one.example', 'ana', 'Browser', 1, 2),
         (x'02', 'https://one.example', 'ben', '', 1, 2);
     INSERT INTO program_keys VALUES (x'03', 'https://one.example', 'ana', 'client', 'report', 't', 1, 9223372036854775807, 2),
