@@ -11,7 +11,7 @@ struct Fixture {
     users: Users,
     provisioning: Provisioning,
     provisioner: Provisioner,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 async fn fixture() -> Fixture {
@@ -25,7 +25,7 @@ async fn fixture() -> Fixture {
     let (token, _) =
         provisioning.create_token("entra", &Actor::user_only("olga")).await.expect("it is the first one");
     let provisioner = provisioning.provisioner(token.expose_secret()).await.expect("the database answers");
-    Fixture { database, users, provisioning, provisioner: provisioner.expect("it is valid"), _data: data }
+    Fixture { database, users, provisioning, provisioner: provisioner.expect("it is valid"), data }
 }
 
 fn user(id: &str, is_active: bool) -> UserContent {
@@ -65,7 +65,7 @@ fn group(name: &str, members: &[&str]) -> GroupChange {
 
 #[tokio::test]
 async fn whom_the_provider_deactivates_is_refused_until_it_activates_them_again() {
-    let Fixture { database, users, provisioner, .. } = fixture().await;
+    let Fixture { database, users, provisioner, data: _data, .. } = fixture().await;
     let ana = provisioner.create_user(user("ana", true)).await.expect("there is room");
     let other = Users::open(database.clone()).await.expect("it opens");
     users.admit(&caller("ana", now())).await.expect("she is active");
@@ -96,7 +96,7 @@ async fn whom_the_provider_deactivates_is_refused_until_it_activates_them_again(
 
 #[tokio::test]
 async fn a_change_of_something_else_at_the_same_time_takes_no_deactivation_back() {
-    let Fixture { users, provisioner, .. } = fixture().await;
+    let Fixture { users, provisioner, data: _data, .. } = fixture().await;
     let ana = provisioner.create_user(user("ana", true)).await.expect("there is room");
     let rename = async |number: usize| {
         let named = move |before: &ProvisionedUser| {
@@ -121,7 +121,7 @@ async fn a_change_of_something_else_at_the_same_time_takes_no_deactivation_back(
 
 #[tokio::test]
 async fn another_id_in_tokens_deactivates_the_old_one() {
-    let Fixture { users, provisioner, .. } = fixture().await;
+    let Fixture { users, provisioner, data: _data, .. } = fixture().await;
     let ana = provisioner.create_user(user("ana", true)).await.expect("there is room");
     provisioner.create_user(user("ben", true)).await.expect("there is room");
 
@@ -137,7 +137,7 @@ async fn another_id_in_tokens_deactivates_the_old_one() {
 
 #[tokio::test]
 async fn without_provisioning_nobody_stays_deactivated_and_no_token_is_valid() {
-    let Fixture { database, provisioning, provisioner, .. } = fixture().await;
+    let Fixture { database, provisioning, provisioner, data: _data, .. } = fixture().await;
     let (token, _) =
         provisioning.create_token("okta", &Actor::user_only("olga")).await.expect("it is another one");
     provisioner.create_user(user("ana", false)).await.expect("there is room");
@@ -159,7 +159,7 @@ async fn without_provisioning_nobody_stays_deactivated_and_no_token_is_valid() {
 
 #[tokio::test]
 async fn numbers_are_bounded_and_ids_are_those_that_tokens_may_have() {
-    let Fixture { provisioner, .. } = fixture().await;
+    let Fixture { provisioner, data: _data, .. } = fixture().await;
     let mut ids = Vec::new();
     for id in ["ana", "ben", "group:admins"] {
         ids.push(provisioner.create_user(user(id, true)).await.expect("there is room").id);
@@ -193,7 +193,7 @@ async fn numbers_are_bounded_and_ids_are_those_that_tokens_may_have() {
 
 #[tokio::test]
 async fn provisioned_groups_count_for_keys_of_active_members() {
-    let Fixture { database, provisioner, .. } = fixture().await;
+    let Fixture { database, provisioner, data: _data, .. } = fixture().await;
     let ana = provisioner.create_user(user("ana", true)).await.expect("there is room");
     let sales = provisioner.create_group(group("sales", &[&ana.id])).await.expect("there is room");
     let keys = ProgramKeys::new(database, "local").with_groups(KeyGroups::Provisioned);
@@ -249,7 +249,7 @@ async fn groups_of_the_last_sign_in_count_for_keys_for_the_time_that_is_set() {
 
 #[tokio::test]
 async fn a_token_is_shown_once_and_is_over_when_it_is_revoked() {
-    let Fixture { provisioning, .. } = fixture().await;
+    let Fixture { provisioning, data: _data, .. } = fixture().await;
     let by = Actor::user_only("olga");
     let repeated = provisioning.create_token("entra", &by).await;
     assert!(matches!(repeated, Err(ProvisioningError::NameTaken(_))), "{repeated:?}");
