@@ -16,7 +16,7 @@ async fn send(server: &Kitbag, form: String) -> Answer {
     server.anonymous().send(Method::POST, PATH, headers, form).await
 }
 
-async fn log_out(server: &Kitbag, token: &str) -> Answer {
+pub(crate) async fn log_out(server: &Kitbag, token: &str) -> Answer {
     send(server, format!("logout_token={token}")).await
 }
 

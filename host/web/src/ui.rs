@@ -46,7 +46,6 @@ use std::sync::Arc;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Redirect;
 use axum::{Extension, Router};
-use kitbag_identity::ProviderSignIn;
 
 use super::error::WebError;
 use super::pages::origin::{OwnOrigin, refuse_other_hosts};
@@ -62,7 +61,7 @@ pub(super) fn router(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared>
     let sessions = Sessions::of(shared);
     // No page sends this, and its credential is in the body.
     let for_the_provider = Router::new()
-        .route(ProviderSignIn::BACKCHANNEL_LOGOUT, post(sign_in::provider::log_out))
+        .route("/ui/signin/backchannel-logout", post(sign_in::provider::log_out))
         .with_state(sessions.clone());
     let of_the_account = Router::new()
         .route("/ui/account", get(account::show))

@@ -45,6 +45,8 @@ const provider = new Provider(issuer, {
       useGrantedResource: () => true,
     },
   },
+  // Its own one refuses addresses of loopback, where this server is told of logouts.
+  fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
   responseTypes: ["code"],
   rotateRefreshToken: true,
   ttl: { AccessToken: Number(accessTokenSeconds), RefreshToken: 3600, Grant: 3600, Session: 3600, Interaction: 600, IdToken: 60 },

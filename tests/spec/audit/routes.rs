@@ -6,7 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{CANARY, entries, id, newest, server, text};
-use crate::harness::{Answer, Kitbag, User, Visitor, Wat, changing_routes, guests};
+use crate::backchannel_logout::log_out;
+use crate::harness::{Answer, Kitbag, ScriptedProvider, User, Visitor, Wat, changing_routes, guests};
 use crate::local_issuer::client;
 use crate::scim;
 use crate::ui_review::wat;
@@ -252,6 +253,7 @@ async fn every_route_that_changes_something_records_it_or_says_why_not() {
     end_users(&kitbag, &mut steps).await;
 
     provision(&kitbag, &mut steps).await;
+    steps.tested.push(signed_out_at_the_provider().await);
 
     // Accounts, and consents.
     connect_and_end_accounts(&kitbag, &mut steps).await;
@@ -302,6 +304,19 @@ async fn end_users(kitbag: &Kitbag, steps: &mut Steps) {
     steps.step("GET /ui/operate/users/id/export", &["user.exported"], export).await;
     let export = async { operator.get("/ui/account/export").await };
     steps.step("GET /ui/account/export", &["user.exported"], export).await;
+}
+
+/// A provider signs a user out, at a server that trusts it. Returns the route.
+async fn signed_out_at_the_provider() -> &'static str {
+    let route = "POST /ui/signin/backchannel-logout";
+    let provider = ScriptedProvider::start().await;
+    let server = provider.kitbag_with(|settings| settings.operators = "ana".parse().expect("a list")).await;
+    provider.sign_in(&server, "una").await;
+    let mut steps = Steps { ana: provider.as_user(&server, "ana"), tested: Vec::new() };
+    let token = provider.logout_token("una", |_, _| {});
+    let ended = steps.step(route, &["session.ended"], log_out(&server, &token)).await;
+    assert_eq!((&ended[0]["affectedUser"], &ended[0]["name"]), (&json!("una"), &json!("all")));
+    route
 }
 
 /// Tests tokens of identity providers, and each act of one.
