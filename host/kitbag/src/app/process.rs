@@ -29,7 +29,7 @@ pub(super) async fn join(
 /// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
 /// operators, and limits on stored data.
 fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 30] = [
+    let shared: [(&str, &dyn Debug); 33] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
@@ -42,10 +42,13 @@ fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("collections", &settings.collections),
         ("component-size", &settings.component_size),
         ("consent", &settings.consent),
+        ("dlp-unavailable", &settings.dlp_unavailable),
+        ("dlp-url", &settings.dlp_url),
         ("documents-per-collection", &settings.documents_per_collection),
         ("documents-per-user", &settings.documents_per_user),
         ("documents-size-per-collection", &settings.documents_size_per_collection),
         ("documents-size-per-user", &settings.documents_size_per_user),
+        ("egress-policy", &settings.egress_policy),
         ("follow-registries", &settings.follow_registries),
         ("groups-claim", &settings.groups_claim),
         ("issuer", &settings.issuer),

@@ -8,11 +8,12 @@ use kitbag_manifest::question::Question;
 pub use kitbag_manifest::reply::ErrorCode;
 use kitbag_manifest::{ToolkitDefinition, offers, reply};
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
-use kitbag_sandbox::observations::{MissingSecrets, QuestionId, Reason, SignInFailure};
+use kitbag_sandbox::observations::{MissingSecrets, QuestionId, Reason, RefusedHosts, SignInFailure};
 use kitbag_sandbox::{Ended, Fault};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::inspection::Refusal;
 use crate::limited_calls::OverLimit;
 use crate::reach::ReachItem;
 
@@ -161,6 +162,42 @@ impl Failure {
         Self { question: Some(Box::new((id, question))), ..reply::Failure::tool_error(error).into() }
     }
 
+    /// Failure of a call whose arguments the operator's service has not allowed.
+    pub(super) fn arguments_refused(refusal: &Refusal) -> Self {
+        let error = match refusal {
+            Refusal::ByService(reason) => format!(
+                "The service that inspects calls here has refused the arguments, and the tool did not run{}. Your operator has set \
+                 it up (setting dlp-url): ask them.",
+                told(reason.as_deref())
+            ),
+            Refusal::Unavailable => "The service that inspects calls here does not answer, so the tool did not run. Try again in \
+                                     a moment, or ask your operator (setting dlp-url)."
+                .to_owned(),
+            Refusal::TooLarge => "The arguments are too large for the service that inspects calls here, so the tool did not run. \
+                                  Your operator has set it up (setting dlp-url)."
+                .to_owned(),
+        };
+        reply::Failure::tool_error(error).retryable(*refusal == Refusal::Unavailable).into()
+    }
+
+    /// Failure of a call whose result the operator's service has not allowed. Not retryable, because the tool has run.
+    pub(super) fn result_refused(refusal: &Refusal) -> Self {
+        let error = match refusal {
+            Refusal::ByService(reason) => format!(
+                "The tool has run, and the service that inspects calls here has refused its result{}. Your operator has set it up \
+                 (setting dlp-url): ask them.",
+                told(reason.as_deref())
+            ),
+            Refusal::Unavailable => "The tool has run, but the service that inspects calls here does not answer, so its result is \
+                                     withheld. Ask your operator (setting dlp-url)."
+                .to_owned(),
+            Refusal::TooLarge => "The tool has run, but its result is too large for the service that inspects calls here. Ask for \
+                                  less; your operator has set it up (setting dlp-url)."
+                .to_owned(),
+        };
+        reply::Failure::tool_error(error).into()
+    }
+
     /// Failure of a call whose arguments could not be checked in time.
     pub(super) fn unchecked_arguments() -> Self {
         let error = "The server had no time to check the arguments. Try again in a moment.";
@@ -182,6 +219,11 @@ impl Failure {
         let envelope = reply::Failure::invalid_params(&violations);
         Self { violations, ..envelope.into() }
     }
+}
+
+/// Returns a reason as the end of a sentence.
+fn told(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 /// A result's structured value, checked against `output`.
@@ -230,6 +272,23 @@ pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<St
 pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<Reason> {
     let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
     if is_handlers { failure.get() } else { None }
+}
+
+/// Returns the sentence about hosts that the operator does not permit to toolkits, for a handler's error: the handler
+/// received only a network error.
+pub(super) fn refused_hosts(ended: &Ended, refused: &RefusedHosts) -> Option<String> {
+    let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
+    if is_handlers { refused.in_words() } else { None }
+}
+
+/// Whether the reply has anything that comes from the handler: texts of faults are the host's own.
+pub(super) fn has_content(ended: &Ended) -> bool {
+    match ended {
+        Ended::Returned(_)
+        | Ended::Refused(CallError::Tool(_) | CallError::InvalidParams(_))
+        | Ended::Asked(..) => true,
+        Ended::Refused(CallError::Failure(_)) | Ended::Faulted(_) => false,
+    }
 }
 
 fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
