@@ -353,7 +353,7 @@ impl Dispatch {
             failure.missing_secrets = missing;
             explain(self.workers_of(user), failure, sign_in_failure, secrets).await;
             if let Some(refused) = refused_hosts {
-                failure.envelope.error = format!("{} {refused}", failure.envelope.error);
+                failure.explain_refused_hosts(refused);
             }
         }
         drop(step);

@@ -58,6 +58,7 @@ pub struct People {
 
 /// A toolkit, with who may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolkitAccess {
     /// Id of the toolkit.
     pub id: String,

@@ -26,7 +26,7 @@ impl RefusedHosts {
         let (its, hosts) = (if hosts.len() == 1 { "this host" } else { "these hosts" }, hosts.join(", "));
         (!hosts.is_empty()).then(|| {
             format!(
-                "It asked for {hosts}, and the egress policy of this server does not permit {its} to toolkits, or not for you \
+                "The tool asked for {hosts}, and the egress policy of this server does not permit {its} to toolkits, or not for you \
                  (setting egress-policy): ask your operator."
             )
         })
@@ -45,7 +45,7 @@ mod tests {
         refused.record("a.example");
         refused.clone().record("a.example");
         let one = refused.in_words().unwrap();
-        assert!(one.starts_with("It asked for a.example, and") && one.contains("this host"), "{one}");
+        assert!(one.starts_with("The tool asked for a.example, and") && one.contains("this host"), "{one}");
         assert!(one.ends_with("(setting egress-policy): ask your operator."), "{one}");
 
         for number in 0..100 {

@@ -17,6 +17,8 @@ use super::inspection::Refusal;
 use crate::limited_calls::OverLimit;
 use crate::reach::ReachItem;
 
+/// How errors name the egress policy.
+const POLICY_SETTING: &str = "(setting egress-policy)";
 /// Maximum number of parts of a reach that an error names.
 const MAX_NAMED: usize = 5;
 
@@ -154,6 +156,17 @@ impl Failure {
             version = toolkit.version,
         );
         Self { needs_consent: true, ..reply::Failure::tool_error(error).into() }
+    }
+
+    /// Explains that the operator does not permit hosts that the call asked for, unless the handler has said so.
+    pub(super) fn explain_refused_hosts(&mut self, refused: String) {
+        let envelope = &mut self.envelope;
+        envelope.retryable = false;
+        if *envelope == reply::Failure::of_handler() {
+            envelope.error = refused;
+        } else if !envelope.error.contains(POLICY_SETTING) {
+            envelope.error = format!("{refused} The tool said: {}", envelope.error);
+        }
     }
 
     /// Failure of a call that asks its user a question which has no answer yet.
@@ -369,6 +382,36 @@ mod tests {
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
         assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
+    }
+
+    #[test]
+    fn a_handler_that_fails_for_the_egress_policy_is_told_from_one_that_fails_by_itself() {
+        let refused = RefusedHosts::default();
+        let error = |message: &str| ToolError { message: message.into(), retryable: true, data: None };
+        let failed = [
+            Ended::Refused(CallError::Tool(error("No answer."))),
+            Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
+            Ended::Refused(CallError::Tool(error("a.example: refused (setting egress-policy)"))),
+        ];
+        let others = [
+            Ended::Refused(CallError::InvalidParams("/a: is odd".into())),
+            Ended::Returned(ToolResult::default()),
+        ];
+        assert!(failed.iter().all(|ended| refused_hosts(ended, &refused).is_none()));
+
+        refused.record("a.example");
+
+        assert!(others.iter().all(|ended| refused_hosts(ended, &refused).is_none()));
+        let said = failed.map(|ended| {
+            let refused = refused_hosts(&ended, &refused).expect("a sentence");
+            let mut failure = failure(ended);
+            failure.explain_refused_hosts(refused);
+            assert!(!failure.envelope.retryable);
+            failure.envelope.error
+        });
+        let sentence = refused.in_words().expect("a sentence");
+        assert_eq!(said[0], format!("{sentence} The tool said: No answer."));
+        assert_eq!(said[1..], [sentence, "a.example: refused (setting egress-policy)".to_owned()]);
     }
 
     #[test]

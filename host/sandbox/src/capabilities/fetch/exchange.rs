@@ -291,7 +291,9 @@ impl Failure {
 
 fn kind_of(error: &EgressError) -> Error {
     match error {
-        EgressError::NotListed { .. } | EgressError::ForbiddenHost { .. } => Error::HttpRequestDenied,
+        EgressError::NotListed { .. } => Error::HttpRequestDenied,
+        // With its text, which names a declared host: no code says that somebody else has to change something.
+        EgressError::ForbiddenHost { .. } => Error::InternalError(Some(error.to_string())),
         EgressError::ForbiddenAddress { .. } => Error::DestinationIpProhibited,
         EgressError::Resolve { .. } => Error::DnsError { rcode: None, info_code: None },
         EgressError::Connect { .. } => Error::ConnectionRefused,
