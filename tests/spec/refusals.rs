@@ -103,7 +103,7 @@ async fn refusals() -> Vec<(&'static str, String)> {
     for (what, words) in of_users(&kitbag, &ana).await {
         refused(what, words);
     }
-    for (what, words) in of_the_company().await {
+    for (what, words) in Box::pin(of_the_company()).await {
         refused(what, words);
     }
     let key =
@@ -206,7 +206,7 @@ async fn each_refusal_is_in_the_words_of_the_documentation() {
         .take_while(|line| line.starts_with("| "))
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect();
-    let refusals = refusals().await;
+    let refusals = Box::pin(refusals()).await;
 
     for row in &rows {
         let said = refusals.iter().find(|(what, _)| *what == row[0]);

@@ -14,7 +14,7 @@ const EVERYONE: &str = "everyone";
 ///
 /// In the file a list of hosts, or a table with `everyone` and `group:NAME`; in a flag `a.example,group:NAME=b.example`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EgressPolicy(Option<Hosts>);
+pub struct EgressPolicy(Option<Box<Hosts>>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Hosts {
@@ -25,7 +25,7 @@ struct Hosts {
 impl EgressPolicy {
     /// Returns the policy, if it is set.
     pub fn policy(&self) -> Option<HostPolicy> {
-        let Hosts { everyone, groups } = self.0.as_ref()?;
+        let Hosts { everyone, groups } = self.0.as_deref()?;
         let list = |hosts| Allowlist::parse(hosts).expect("each host was parsed");
         let groups = groups.iter().map(|(group, hosts)| (group.clone(), list(hosts)));
         Some(HostPolicy::new(list(everyone), groups.collect()))
@@ -71,7 +71,7 @@ impl FromStr for EgressPolicy {
             );
         }
         items.try_for_each(|item| hosts.add_item(item))?;
-        Ok(Self(Some(hosts)))
+        Ok(Self(Some(Box::new(hosts))))
     }
 }
 
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for EgressPolicy {
                 while let Some(item) = items.next_element::<String>()? {
                     hosts.add_item(&item).map_err(de::Error::custom)?;
                 }
-                Ok(EgressPolicy(Some(hosts)))
+                Ok(EgressPolicy(Some(Box::new(hosts))))
             }
 
             fn visit_map<A: de::MapAccess<'de>>(self, mut table: A) -> Result<EgressPolicy, A::Error> {
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for EgressPolicy {
                         of_them.insert(parsed(&name).map_err(de::Error::custom)?);
                     }
                 }
-                Ok(EgressPolicy(Some(hosts)))
+                Ok(EgressPolicy(Some(Box::new(hosts))))
             }
         }
 
