@@ -6,7 +6,7 @@ use std::time::Instant;
 use kitbag::app;
 use kitbag::settings::{Settings, Sources};
 use kitbag_manifest::ToolkitDefinition;
-use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_net::egress::{Egress, EgressSettings, Membership};
 use kitbag_sandbox::capabilities::{Grants, Services};
 use kitbag_sandbox::{Background, CompilerEngine, Ended, Invocation, Loaded, Sandbox, Target};
 use serde::Serialize;
@@ -80,6 +80,7 @@ pub(crate) async fn load(
 
 pub(crate) fn invocation(tool: &str, arguments: &serde_json::Value) -> Invocation {
     Invocation {
+        membership: Membership::none(),
         readable: Arc::default(),
         target: Target::Tool(tool.to_owned()),
         arguments: arguments.to_string(),

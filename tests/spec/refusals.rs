@@ -5,7 +5,8 @@ use kitbag::settings::Settings;
 use serde_json::json;
 
 use crate::fetch::loopback_allowed;
-use crate::harness::{AccountProvider, Answer, Kitbag, User, Wat, eventually, guests, root};
+use crate::harness::inspector::FORBIDDEN;
+use crate::harness::{AccountProvider, Answer, Inspector, Kitbag, User, Wat, eventually, guests, root};
 
 /// Starts a server in local mode: `ana` and `ben` are operators, `una` is in no group. Returns the server and the
 /// client of `ana`.
@@ -102,6 +103,9 @@ async fn refusals() -> Vec<(&'static str, String)> {
     for (what, words) in of_users(&kitbag, &ana).await {
         refused(what, words);
     }
+    for (what, words) in Box::pin(of_the_company()).await {
+        refused(what, words);
+    }
     let key =
         eve.post("/keys", &json!({ "name": "hints", "toolkits": ["needy"] })).await.assert_status(201).json();
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
@@ -128,6 +132,35 @@ async fn paused_key() -> String {
     let program = kitbag.with_token(key["key"].as_str().expect("a key"));
     eventually("it pauses", async || program.get("/toolkits").await.status == 401).await;
     program.get("/toolkits").await.text().to_owned()
+}
+
+/// Provokes the refusals of the egress policy, and of the service that inspects calls.
+async fn of_the_company() -> [(&'static str, String); 4] {
+    let service = Inspector::start().await;
+    let at = async |path: &str| {
+        let url = service.url(path);
+        let kitbag = Kitbag::start_with(|settings| {
+            loopback_allowed(settings);
+            settings.egress_policy = "api.example".parse().expect("a policy");
+            settings.dlp_url = url.parse().expect("a URL");
+        })
+        .await;
+        kitbag.deploy(guests::PROBE).await;
+        kitbag.deploy(guests::REPLIES).await;
+        kitbag
+    };
+    let echo = async |kitbag: &Kitbag| {
+        called(&kitbag.as_user("una"), "replies__echo", json!({ "text": FORBIDDEN })).await
+    };
+    let inspected = at("/check").await;
+    let beyond =
+        called(&inspected.as_user("una"), "probe__fetch", json!({ "url": "http://127.0.0.1:18999/" })).await;
+    [
+        ("a call of a toolkit that asks a host beyond the egress policy", beyond),
+        ("a call whose arguments the inspection refuses", echo(&inspected).await),
+        ("a call whose result the inspection refuses", echo(&at("/results").await).await),
+        ("a call while the inspection does not answer", echo(&at("/error").await).await),
+    ]
 }
 
 /// Provokes refusals about a collection of `ana`.
@@ -178,7 +211,7 @@ async fn each_refusal_is_in_the_words_of_the_documentation() {
         .take_while(|line| line.starts_with("| "))
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect();
-    let refusals = refusals().await;
+    let refusals = Box::pin(refusals()).await;
 
     for row in &rows {
         let said = refusals.iter().find(|(what, _)| *what == row[0]);

@@ -8,7 +8,9 @@ use kitbag_base::tasks::to_its_end;
 use kitbag_manifest::{OAuth2AuthorizationCode, Visibility};
 use kitbag_net::egress::{Allowlist, Policy};
 use kitbag_toolkits::ToolkitError;
-use kitbag_vault::outbound_auth::{ConnectError, Departure, Principal, Response, Revocation, account_grants};
+use kitbag_vault::outbound_auth::{
+    ConnectError, Departure, Principal, Response, Revocation, SignInError, account_grants,
+};
 use kitbag_vault::{Account, AccountState, UserSecrets};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -99,6 +101,12 @@ impl VisibleToolkit {
         self.user.admit_own_act()?;
         self.user.stores().disk.room_for_a_little()?;
         let (secrets, grants) = self.for_connecting().await?;
+        // Before the user goes to the provider: the token could not be had afterwards.
+        for grant in &grants {
+            let permitted =
+                self.user.stores().host_policy.expect_permitted(&grant.token_url, &self.user.membership());
+            permitted.map_err(|refusal| ConnectError::from(SignInError::from(refusal)))?;
+        }
         // The user agrees to what they were shown, not to what is live when the browser returns.
         if !self.agree_first().await? {
             return Err(ConnectError::Changed.into());
@@ -136,7 +144,8 @@ impl VisibleToolkit {
         let departure =
             Departure { principal: &principal, owner, grants: &grants, redirect_uri, secrets: &secrets };
         let allowlist = Arc::new(Allowlist::parse(&self.definition().egress).unwrap_or_default());
-        let policy = Policy::Toolkit { allowlist, user: self.user.id().into() };
+        let policy =
+            Policy::Toolkit { allowlist, user: self.user.id().into(), membership: self.user.membership() };
         Ok(self.user.stores().accounts.arrive(&departure, &policy, response).await?)
     }
 

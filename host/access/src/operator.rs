@@ -7,6 +7,8 @@ use bytes::Bytes;
 use futures::Stream;
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Act;
+use kitbag_manifest::ToolkitDefinition;
+use kitbag_net::egress::{Membership, RefusedHost};
 use kitbag_toolkits::invocations::Failing;
 use kitbag_toolkits::{DeployTerms, Deployed, Incoming, Rollback, RolledBack, TakenOver, ToolkitError};
 use kitbag_vault::Rotated;
@@ -52,7 +54,7 @@ impl Operator {
             self.expect_one_release().await?;
             let deploys = &user.stores().toolkits.deploys;
             let deployed = deploys.deploy(component, terms, &user.actor()).await;
-            self.noting_refusal(Act::ToolkitDeployed, deployed).await
+            self.deployed(deployed).await
         };
         to_its_end(deploy).await.map_err(ToolkitError::from)?
     }
@@ -60,7 +62,29 @@ impl Operator {
     /// Makes an earlier version live again.
     pub async fn roll_back(&self, id: &str, wanted: Rollback) -> Result<RolledBack, AccessError> {
         let rolled_back = self.0.stores().toolkits.deploys.roll_back(id, wanted, &self.0.actor()).await;
-        self.noting_refusal(Act::ToolkitRolledBack, rolled_back).await
+        let rolled_back = self.noting_refusal(Act::ToolkitRolledBack, rolled_back).await?;
+        Ok(RolledBack { refused_hosts: self.refused_hosts_of(id), ..rolled_back })
+    }
+
+    /// Completes the outcome of a deploy.
+    pub(super) async fn deployed(
+        &self,
+        deployed: Result<Deployed, ToolkitError>,
+    ) -> Result<Deployed, AccessError> {
+        let deployed = self.noting_refusal(Act::ToolkitDeployed, deployed).await?;
+        Ok(Deployed { refused_hosts: self.refused_hosts_of(&deployed.id), ..deployed })
+    }
+
+    /// Returns the hosts of a live toolkit that the egress policy refuses.
+    fn refused_hosts_of(&self, id: &str) -> Vec<RefusedHost> {
+        let registry = self.0.stores().toolkits.registry.load();
+        registry.get(id).map(|live| self.refused_hosts(&live.definition)).unwrap_or_default()
+    }
+
+    /// Returns the hosts of a declaration that the egress policy refuses to users in no group.
+    pub(super) fn refused_hosts(&self, definition: &ToolkitDefinition) -> Vec<RefusedHost> {
+        let declared = definition.egress.iter().map(String::as_str);
+        self.0.stores().host_policy.refused(declared, &Membership::none())
     }
 
     /// Removes a toolkit with all its versions.

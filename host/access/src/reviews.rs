@@ -55,7 +55,8 @@ impl Reviews<'_> {
     pub async fn get(&self, digest: &str) -> Result<Review, AccessError> {
         let review = self.operator.0.stores().toolkits.reviews.get(digest).await?;
         let secret_users = secret_users(self.operator, &review.manifest).await?;
-        Ok(Review { secret_users, ..review })
+        let refused_hosts = self.operator.refused_hosts(&review.manifest);
+        Ok(Review { secret_users, refused_hosts, ..review })
     }
 
     /// Makes an upload live, if its declaration and the live version are those that were reviewed.
@@ -68,7 +69,7 @@ impl Reviews<'_> {
         self.operator.expect_one_release().await?;
         let by = self.operator.0.actor();
         let deployed = self.operator.0.stores().toolkits.reviews.deploy(digest, &by, terms, reviewed).await;
-        self.operator.noting_refusal(Act::ToolkitDeployed, deployed).await
+        self.operator.deployed(deployed).await
     }
 
     /// Removes an upload that awaits review.

@@ -9,6 +9,7 @@ use kitbag_database::peers::{Hints, Process};
 use kitbag_identity::{ProgramKeys, Provisioning, Users};
 use kitbag_knowledge::Knowledge;
 use kitbag_knowledge::collections::Collections;
+use kitbag_net::egress::LiveHostPolicy;
 use kitbag_toolkits::Toolkits;
 use kitbag_toolkits::code_runner::CodeRunner;
 use kitbag_toolkits::dispatch::Dispatch;
@@ -39,6 +40,8 @@ pub struct Stores {
     pub vault: Arc<Vault>,
     /// Connected accounts of users.
     pub accounts: Accounts,
+    /// Hosts that the operator permits to toolkits.
+    pub host_policy: LiveHostPolicy,
     /// Data that toolkits cache for users between calls.
     pub cache: Arc<UserCache>,
     /// Settings of users.

@@ -129,7 +129,9 @@ impl User {
         // Calls of a run start later than the request that runs the code.
         let arrival = self.arrival.filter(|_| run.is_none());
         let readable = self.readable().into();
-        let call = Call { caller: &self.caller, readable, arrival, tool: callee, limits, run, answers };
+        let groups = self.groups();
+        let call =
+            Call { caller: &self.caller, groups, readable, arrival, tool: callee, limits, run, answers };
         Ok(self.stores().dispatch.call(call, arguments, listener).await?)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kitbag_database::audit::Actor;
 use kitbag_identity::{Caller, Groups, TokenProfile};
+use kitbag_net::egress::Membership;
 use kitbag_net::traces::Arrival;
 use kitbag_toolkits::Live;
 use kitbag_toolkits::audience::Part;
@@ -85,6 +86,11 @@ impl User {
     /// Returns the user's groups, from their token or from the current settings.
     pub(super) fn groups(&self) -> Groups {
         self.access.0.roles.load().groups(&self.caller)
+    }
+
+    /// Returns the user's groups, as the egress policy takes them.
+    pub(super) fn membership(&self) -> Membership {
+        Membership::Of(self.groups().names())
     }
 
     /// Returns the tools of a toolkit that the user may see and call through this caller.

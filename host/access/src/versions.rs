@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kitbag_base::tasks::off_thread;
 use kitbag_manifest::{ToolkitDefinition, Visibility};
+use kitbag_net::egress::RefusedHost;
 use kitbag_toolkits::{Difference, Side, Version};
 
 use super::error::AccessError;
@@ -20,6 +21,8 @@ pub struct Comparison {
     pub manifest_digest: String,
     /// Number of users who have set each secret that the second version declares, by name.
     pub secret_users: BTreeMap<String, u64>,
+    /// Hosts of the second version that the egress policy refuses.
+    pub refused_hosts: Vec<RefusedHost>,
     /// Whether one of the versions is private.
     pub is_private: bool,
 }
@@ -51,12 +54,14 @@ impl DeployedVersions<'_> {
         let is_private = [&before, &after].iter().any(|it| it.manifest.visibility == Visibility::Private);
         let digest = after.record.digest.clone();
         let manifest_digest = after.manifest_digest.clone();
+        let refused_hosts = self.operator.refused_hosts(&after.manifest);
         let compare = move || Difference::between(Some(Side::from(&before)), Side::from(&after));
         Ok(Comparison {
             difference: off_thread(compare).await,
             digest,
             manifest_digest,
             secret_users,
+            refused_hosts,
             is_private,
         })
     }

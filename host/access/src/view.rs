@@ -1,7 +1,7 @@
 //! One view of access, for operators: what a user or the members of a group may use and read, who may use a toolkit,
 //! and who reaches a host.
 //!
-//! It is derived from what decides about each request: owners, audiences and collections. Only groups differ: those of
+//! It is derived from what decides about each request: owners, audiences, collections and the egress policy. Only groups differ: those of
 //! the last sign-in stand for those of the next token.
 
 pub(crate) mod values;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use kitbag_identity::{Groups, MAX_USERS_OF_PAGE};
 use kitbag_knowledge::collections::{Collection, Role};
-use kitbag_net::egress::canonical_host;
+use kitbag_net::egress::{Membership, canonical_host};
 use kitbag_toolkits::Live;
 
 use super::error::AccessError;
@@ -38,10 +38,18 @@ impl Operator {
         match &question {
             Question::User(id) => self.view_of_user(id).await,
             Question::Group(name) => self.view_of_group(name).await,
-            Question::Toolkit(id) => self.view_of_toolkits(&question, |live| live.definition.id == *id).await,
+            Question::Toolkit(id) => {
+                self.view_of_toolkits(&question, |live| live.definition.id == *id, |_, _| true).await
+            }
             Question::Host(host) => {
                 let wanted = canonical_host(host.trim()).unwrap_or_else(|| host.clone());
-                self.view_of_toolkits(&question, |live| reaches(live, &wanted)).await
+                let policy = &self.0.stores().host_policy;
+                let may_reach = |live: &Live, groups: &Groups| {
+                    let membership = Membership::Of(groups.names());
+                    declared(live, &wanted).any(|host| !policy.refuses_all_of(host, &membership))
+                };
+                let is_meant = |live: &Live| declared(live, &wanted).next().is_some();
+                self.view_of_toolkits(&question, is_meant, may_reach).await
             }
         }
     }
@@ -116,7 +124,7 @@ impl Operator {
         let toolkit = |live: &Arc<Live>| {
             let by: Vec<_> =
                 rules::given(live).into_iter().filter(|given| given.applies_to(user, groups)).collect();
-            (!by.is_empty()).then(|| ToolkitAccess::of(live, by))
+            (!by.is_empty()).then(|| self.toolkit_access(live, by, &Membership::Of(groups.names())))
         };
         let directory = stores.collections.directory();
         let collection =
@@ -128,18 +136,31 @@ impl Operator {
         }
     }
 
-    /// Returns who may use the toolkits that `is_meant`.
+    fn toolkit_access(&self, live: &Live, by: Vec<Given>, membership: &Membership) -> ToolkitAccess {
+        ToolkitAccess {
+            id: live.definition.id.clone(),
+            owner: live.owner.clone(),
+            by: by.into_iter().map(Right::from).collect(),
+            reaches: live.reach.items(),
+            refused_hosts: self.0.stores().host_policy.refused(live.reach.declared_hosts(), membership),
+            people: None,
+        }
+    }
+
+    /// Returns who may use the toolkits that `is_meant`. Counts only users whose groups `may`.
     async fn view_of_toolkits(
         &self,
         question: &Question,
         is_meant: impl Fn(&Live) -> bool,
+        may: impl Fn(&Live, &Groups) -> bool,
     ) -> Result<AccessView, AccessError> {
         let registry = self.0.stores().toolkits.registry.load();
         let meant = registry.all().filter(|live| is_meant(live));
         let mut toolkits: Vec<_> = meant.map(|live| (live, rules::given(live), People::default())).collect();
         self.for_each_person(|person| {
-            for (_, given, people) in &mut toolkits {
-                if given.iter().any(|given| given.applies_to(&person.id, &person.groups)) {
+            for (live, given, people) in &mut toolkits {
+                let is_given = given.iter().any(|given| given.applies_to(&person.id, &person.groups));
+                if is_given && may(live, &person.groups) {
                     people.add(person);
                 }
             }
@@ -149,7 +170,7 @@ impl Operator {
             .into_iter()
             .map(|(live, given, people)| ToolkitAccess {
                 people: Some(people),
-                ..ToolkitAccess::of(live, given)
+                ..self.toolkit_access(live, given, &Membership::none())
             })
             .collect();
         Ok(AccessView { is_known: !toolkits.is_empty(), toolkits, ..AccessView::about(question.clone()) })
@@ -200,18 +221,6 @@ impl People {
     }
 }
 
-impl ToolkitAccess {
-    fn of(live: &Live, by: Vec<Given>) -> Self {
-        Self {
-            id: live.definition.id.clone(),
-            owner: live.owner.clone(),
-            by: by.into_iter().map(Right::from).collect(),
-            reaches: live.reach.items(),
-            people: None,
-        }
-    }
-}
-
 impl From<Given> for Right {
     fn from(Given { to, tools }: Given) -> Self {
         let to = match to {
@@ -233,17 +242,17 @@ impl CollectionAccess {
     }
 }
 
-/// Whether a toolkit sends requests to a host. Without a port, any port is meant; a declared host without one stands
-/// for the default port of either scheme.
-fn reaches(live: &Live, wanted: &str) -> bool {
+/// Returns the hosts of a toolkit's declaration that a host stands for. Without a port, any port is meant; a declared
+/// host without one stands for the default port of either scheme.
+fn declared<'a>(live: &'a Live, wanted: &'a str) -> impl Iterator<Item = &'a str> {
     let (wanted_host, wanted_port) = split_port(wanted);
-    let is_wanted = |name: &str| {
+    let is_wanted = move |name: &&str| {
         let (host, port) = split_port(name);
         let is_port = wanted_port
             .is_none_or(|wanted| port.map_or(DEFAULT_PORTS.contains(&wanted), |port| port == wanted));
         host == wanted_host && is_port
     };
-    live.reach.hosts().any(is_wanted)
+    live.reach.hosts().filter(is_wanted)
 }
 
 /// Splits `host:port`; an IPv6 address is in brackets.

@@ -41,6 +41,7 @@ struct Measured {
     trace_spans: Family<ResultLabel, Counter>,
     responses: Family<StatusLabel, Counter>,
     tls_handshakes: Family<ResultLabel, Counter>,
+    dlp_checks: Family<DlpLabels, Counter>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -57,6 +58,12 @@ struct ToolkitLabel {
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct OutboundLabels {
     purpose: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct DlpLabels {
+    phase: &'static str,
     result: &'static str,
 }
 
@@ -205,6 +212,11 @@ impl Default for Metrics {
         let sign_ins = Family::default();
         let responses = Family::default();
         let tls_handshakes = Family::default();
+        let dlp_checks = Family::<DlpLabels, Counter>::default();
+        for phase in ["arguments", "result"] {
+            // Created with 0, so that the first failure appears as an increase.
+            drop(dlp_checks.get_or_create(&DlpLabels { phase, result: "unavailable" }));
+        }
         let trace_spans = Family::<ResultLabel, Counter>::default();
         for result in SpanResult::ALL {
             // Created with 0, so that the first drop appears as an increase.
@@ -235,6 +247,11 @@ impl Default for Metrics {
         registry.register("trace_spans", "Spans of traces, by what became of them", trace_spans.clone());
         registry.register("http_responses", "Responses to clients, by status", responses.clone());
         registry.register("tls_handshakes", "TLS handshakes of clients, by result", tls_handshakes.clone());
+        registry.register(
+            "dlp_checks",
+            "Checks of arguments and results by the service that inspects calls, by result",
+            dlp_checks.clone(),
+        );
         Self(Arc::new(Measured {
             registry,
             calls,
@@ -245,6 +262,7 @@ impl Default for Metrics {
             trace_spans,
             responses,
             tls_handshakes,
+            dlp_checks,
         }))
     }
 }
@@ -269,6 +287,11 @@ impl Metrics {
     /// Counts an authentication of a request.
     pub fn sign_in_check(&self, result: &'static str) {
         self.0.sign_ins.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts a check by the service that inspects calls: of `arguments` or of a `result`.
+    pub fn dlp_check(&self, phase: &'static str, result: &'static str) {
+        self.0.dlp_checks.get_or_create(&DlpLabels { phase, result }).inc();
     }
 
     /// Counts trace spans.
@@ -314,6 +337,7 @@ mod tests {
         let jobs = Reading::counts("jobs_waiting", "Jobs", "job", [("index", 2), ("embed", 0)]);
         let waits = Reading::totals("waits", "Waits", [(vec![("pool", "read")], 3)]);
         metrics.trace_spans(SpanResult::Dropped, 2);
+        metrics.dlp_check("arguments", "refused");
         let text = metrics.text(&[Reading::bytes("call_memory", "Memory", 7), jobs, waits]).expect("text");
 
         for line in [
@@ -326,6 +350,7 @@ mod tests {
             r#"kitbag_jobs_waiting{job="index"} 2"#,
             r#"kitbag_jobs_waiting{job="embed"} 0"#,
             r#"kitbag_waits_total{pool="read"} 3"#,
+            r#"kitbag_dlp_checks_total{phase="arguments",result="refused"} 1"#,
             r#"kitbag_trace_spans_total{result="dropped"} 2"#,
             r#"kitbag_trace_spans_total{result="failed"} 0"#,
             "# EOF",

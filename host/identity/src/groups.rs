@@ -23,6 +23,11 @@ impl Groups {
         self.0.contains(name)
     }
 
+    /// Returns the set of names itself; cheap.
+    pub fn names(&self) -> Arc<BTreeSet<String>> {
+        self.0.clone()
+    }
+
     /// Returns the group names, sorted.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)

@@ -128,6 +128,7 @@ impl App {
             code_runner: parts.code_runner,
             vault: user_data.vault,
             accounts: user_data.accounts,
+            host_policy: resources.egress.host_policy().clone(),
             cache: user_data.cache,
             user_config: parts.user_config,
             invocations: parts.invocations,
@@ -158,7 +159,7 @@ impl App {
         Ok(Self {
             listeners,
             service,
-            reload: Reload::new(access, address.certificate.clone(), settings.clone()),
+            reload: Reload::new(access, &resources.egress, address.certificate.clone(), settings.clone()),
             address,
             database: resources.database,
             invocations,

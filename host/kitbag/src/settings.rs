@@ -6,6 +6,8 @@
 
 mod anchor;
 mod bounds;
+mod dlp;
+mod egress_policy;
 mod environment;
 mod error;
 mod groups;
@@ -32,6 +34,8 @@ use url::Url;
 
 pub use anchor::AuditAnchor;
 pub use bounds::Bounds;
+pub use dlp::DlpUnavailable;
+pub use egress_policy::EgressPolicy;
 pub use error::SettingsError;
 pub use groups::LocalGroups;
 pub use network::{AddressRange, Listen, SocketMode};
@@ -229,6 +233,11 @@ settings! {
     /// Secret of that client, if it has one. Prefer the variable or the file: other users of the machine can read a
     /// flag.
     web_client_secret: Maybe<Secret> = Maybe::UNSET, "KITBAG_WEB_CLIENT_SECRET";
+    /// Hosts that toolkits may reach at most, whatever they declare, written as they are declared: in the file a list, or a
+    /// table such as `{ everyone = ["api.example.com"], "group:sales" = ["crm.example.com"] }`, in a flag
+    /// `api.example.com,group:sales=crm.example.com`. What is for a group adds to what is for everyone. By default toolkits
+    /// reach what they declare.
+    egress_policy: EgressPolicy = EgressPolicy::default(), "KITBAG_EGRESS_POLICY";
     /// Private address ranges that toolkits may reach, such as `10.1.0.0/16`; by default none. Files are
     /// not captured from there.
     allow_private_ranges: List<AddressRange> = List::default(), "KITBAG_ALLOW_PRIVATE_RANGES";
@@ -321,6 +330,18 @@ settings! {
     extractors: PathBuf = extractors_of(&std::env::current_exe().unwrap_or_default()), "KITBAG_EXTRACTORS";
     /// Memory of extracting the text of one captured file.
     extraction_memory: Size = Size::mebibytes(512), "KITBAG_EXTRACTION_MEMORY";
+    /// Service that inspects each call of a tool, a prompt or a resource before it runs, and its result before it leaves, and
+    /// may refuse them (data loss prevention), such as `http://127.0.0.1:8090/check`; by default none. It receives arguments
+    /// and results without secrets.
+    dlp_url: value::ServiceUrl = value::ServiceUrl::default(), "KITBAG_DLP_URL";
+    /// Key for the service, sent as a bearer token. Prefer the variable or the file: other users of the machine can read a
+    /// flag.
+    dlp_key: Maybe<Secret> = Maybe::UNSET, "KITBAG_DLP_KEY";
+    /// How long a check of the service may take, of arguments and of a result each.
+    dlp_timeout: Span = Span::seconds(2), "KITBAG_DLP_TIMEOUT";
+    /// What happens to calls while the service does not answer, or not as it should: `refuse`, which is the default, or
+    /// `pass`.
+    dlp_unavailable: Maybe<DlpUnavailable> = Maybe::UNSET, "KITBAG_DLP_UNAVAILABLE";
     /// Service that transcribes captured speech, with the API of `OpenAI`, such as
     /// `http://127.0.0.1:8080/v1/audio/transcriptions`; by default none.
     transcription_url: value::ServiceUrl = value::ServiceUrl::default(), "KITBAG_TRANSCRIPTION_URL";
@@ -414,6 +435,7 @@ impl Settings {
             _ => {}
         }
         settings.trace_headers()?;
+        settings.expect_dlp()?;
         match (settings.web_client_id.get().map(String::as_str), settings.web_client_secret.get()) {
             (Some(_), _) if settings.issuer == Issuer::Local => {
                 return Err(SettingsError::WebClientInLocalMode);

@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - a file is fetched under the network policy of captures, checked at every redirect: exceptions for
-//!   toolkits do not apply to it;
+//!   toolkits do not apply to it, but the hosts that the operator permits to toolkits bound those of documents that a
+//!   toolkit has added;
 //! - the file type is detected from the bytes; the sender's claims only choose among kinds of text, and among
 //!   documents that are archives, compound files or messages where the bytes are ambiguous;
 //! - files are parsed in the sandbox or not at all: code in this process only decodes text;
@@ -35,7 +36,7 @@ use kitbag_base::disk::DiskFull;
 use kitbag_base::tasks::off_thread;
 use kitbag_base::turns::Turns;
 use kitbag_files::objects::{Files, ObjectsError};
-use kitbag_net::egress::Egress;
+use kitbag_net::egress::{Egress, Policy};
 use tracing::warn;
 
 use super::Artifact;
@@ -104,6 +105,8 @@ pub struct ExtractError {
 pub(super) struct CaptureJob {
     /// Owner of the document.
     pub(super) user: Arc<str>,
+    /// Whether a toolkit added the document: then the file comes from a host that the operator permits to toolkits.
+    pub(super) is_of_toolkit: bool,
     /// URL of the file; not used if `kept` is set.
     pub(super) file_url: Option<String>,
     /// Media type that the document's sender claimed.
@@ -220,7 +223,10 @@ impl Capture {
     async fn fetch(&self, job: &CaptureJob) -> Result<DocumentFile, CaptureFailure> {
         let Parts { egress, arriving, settings, .. } = &*self.0;
         let url = job.file_url.as_deref().ok_or_else(|| failure::permanent("there is no file to capture"))?;
-        let fetched = fetch::fetch(egress, url, &job.user, arriving, settings).await?;
+        let user = job.user.clone();
+        let policy =
+            if job.is_of_toolkit { Policy::ToolkitCapture { user } } else { Policy::Capture { user } };
+        let fetched = fetch::fetch(egress, url, &policy, arriving, settings).await?;
         // The media type from the file's server is more reliable than the one from the document's sender.
         let claimed = fetched.media_type.as_deref().filter(|it| kind::is_telling(it));
         let label = Label { media_type: claimed.or(job.claimed_type.as_deref()), name: Some(&fetched.name) };

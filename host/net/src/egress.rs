@@ -8,6 +8,8 @@
 //! Invariants:
 //! - no connection is opened to an address that the guard has not checked: names are resolved here,
 //!   once, and the socket connects to the resolved address;
+//! - each request of a toolkit, and each capture for one, goes to a host that the operator permits to toolkits
+//!   (`host_policy`), whatever the toolkit declares, and whichever connection is open;
 //! - toolkits, captures and the operator never share a connection: each has a guard and a client of its own,
 //!   so an address range opened to one is not opened to the others;
 //! - an idle connection serves only the user and the toolkit for whom it was opened (see `pool`);
@@ -27,6 +29,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard;
+mod host_policy;
 mod hygiene;
 mod led;
 mod nat64;
@@ -70,6 +73,7 @@ use self::connector::{Connector, GuardedTcp, tls_config};
 pub use self::error::EgressError;
 use self::guard::AddressGuard;
 pub use self::guard::{CaptureRanges, ToolkitRanges};
+pub use self::host_policy::{HostPolicy, LiveHostPolicy, Membership, RefusedHost};
 pub use self::led::LedBy;
 use self::nat64::Nat64;
 pub use self::nat64::Nat64Prefix;
@@ -97,6 +101,8 @@ pub struct Egress {
     toolkits: Arc<Client>,
     captures: Arc<Client>,
     operator: Arc<Client>,
+    /// Hosts that the operator permits to toolkits.
+    host_policy: LiveHostPolicy,
     response_timeout: Duration,
     runtime: Handle,
     metrics: Metrics,
@@ -146,6 +152,7 @@ impl Egress {
             toolkits: client(AddressGuard::Toolkits(toolkit_ranges), untrusted),
             captures: client(AddressGuard::Captures(capture_ranges), untrusted),
             operator: client(AddressGuard::Open, operator),
+            host_policy: LiveHostPolicy::new(settings.host_policy),
             response_timeout: settings.response_timeout,
             runtime: runtime.clone(),
             metrics: Metrics::default(),
@@ -166,6 +173,12 @@ impl Egress {
     #[must_use]
     pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// The hosts that the operator permits to toolkits. Each request is checked by the policy in effect, also over a
+    /// connection that is open.
+    pub fn host_policy(&self) -> &LiveHostPolicy {
+        &self.host_policy
     }
 
     /// Runs a future on the runtime of the connections; callable from any runtime. Dropping the returned
@@ -230,11 +243,11 @@ impl Egress {
         B::Error: Into<BoxError>,
     {
         let target = Target::of(request.uri())?;
-        policy.check(&target)?;
+        policy.check(&target, &self.host_policy)?;
         let request = prepare(request, &target)?;
         let client = match policy {
             Policy::Toolkit { .. } => &self.toolkits,
-            Policy::Capture { .. } => &self.captures,
+            Policy::Capture { .. } | Policy::ToolkitCapture { .. } => &self.captures,
             Policy::Operator => &self.operator,
         };
         let key = Key { policy: policy.clone(), target };

@@ -8,6 +8,7 @@ use kitbag_base::shares::Share;
 use kitbag_knowledge::Holder;
 use kitbag_manifest::asking;
 use kitbag_manifest::question::Question;
+use kitbag_net::egress::Membership;
 use kitbag_vault::UserSecrets;
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
@@ -35,6 +36,8 @@ pub struct Invocation {
     pub arguments: String,
     /// The calling user.
     pub user_id: String,
+    /// The user's groups, by which the operator permits hosts to toolkits.
+    pub membership: Membership,
     /// Holders whose documents the user may read; the user is one of them.
     pub readable: Arc<[Holder]>,
     /// The toolkit's owner; empty for the component that runs code of models, which has no owner.
@@ -252,6 +255,7 @@ impl Runner {
             grants: &self.grants,
             owner: &invocation.owner,
             user_id: &invocation.user_id.as_str().into(),
+            membership: &invocation.membership,
             readable: &invocation.readable,
             secrets: &invocation.secrets,
             progress: invocation.progress.as_ref(),

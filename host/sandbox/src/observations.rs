@@ -7,6 +7,7 @@ mod asked_question;
 mod json_text;
 mod log;
 mod missing_secrets;
+mod refused_hosts;
 mod sign_in_failure;
 mod usage;
 
@@ -17,10 +18,11 @@ pub use asked_question::{AskedQuestion, QuestionId, Unanswered};
 pub use json_text::{json_or_string, json_string};
 pub use log::{Log, LogEntry, Source, Transcript};
 pub use missing_secrets::MissingSecrets;
+pub use refused_hosts::RefusedHosts;
 pub use sign_in_failure::{Reason, SignInFailure};
 pub use usage::{Usage, UsageSnapshot};
 
-/// The log, traffic, attached tokens, missing secrets, sign-in failure, question and trace of one call.
+/// The log, traffic, attached tokens, missing secrets, sign-in failure, refused hosts, question and trace of one call.
 /// Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
@@ -35,6 +37,8 @@ pub struct Observations {
     pub missing: MissingSecrets,
     /// Reason why the host could not sign in for the call, if a retry does not help.
     pub sign_in: SignInFailure,
+    /// Hosts that the operator does not permit to toolkits, of refused requests.
+    pub refused_hosts: RefusedHosts,
     /// The unanswered question at which the call ended.
     pub asked: AskedQuestion,
     /// Parent of the spans of the call's requests.

@@ -10,7 +10,7 @@ use futures::Stream;
 use kitbag_base::tasks::to_its_end;
 use kitbag_database::audit::Actor;
 use kitbag_manifest::{Problem, portability};
-use kitbag_net::egress::Egress;
+use kitbag_net::egress::{Egress, RefusedHost};
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
@@ -65,6 +65,9 @@ pub struct Deployed {
     /// Source and signer of the version.
     #[serde(flatten)]
     pub provenance: Provenance,
+    /// Hosts that the egress policy refuses. Filled in by `access`.
+    #[serde(rename = "refusedHosts", default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_hosts: Vec<RefusedHost>,
     /// Properties of the toolkit that some clients refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Problem>,
@@ -81,6 +84,9 @@ pub struct RolledBack {
     pub id: String,
     /// The version that is live now.
     pub version: String,
+    /// Hosts that the egress policy refuses. Filled in by `access`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_hosts: Vec<RefusedHost>,
     /// The former owner, if the rollback took the toolkit over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over: Option<TakenOver>,
@@ -150,6 +156,7 @@ impl Deploys {
             capabilities: capabilities(definition),
             changes,
             provenance,
+            refused_hosts: Vec::new(),
             warnings: portability::warnings(definition),
             taken_over,
         })
@@ -179,7 +186,7 @@ impl Deploys {
         self.owners.report_change(id, by.user(), taken_over.as_ref());
         self.registry.publish().await?;
         info!(toolkit.id = %id, toolkit.version = %version, by = %by.user(), "rolled toolkit back");
-        Ok(RolledBack { id: id.to_owned(), version, taken_over })
+        Ok(RolledBack { id: id.to_owned(), version, refused_hosts: Vec::new(), taken_over })
     }
 
     /// Removes a toolkit with all its versions.

@@ -8,10 +8,12 @@ mod admission;
 mod call;
 mod callee;
 mod checks;
+mod inspection;
 mod invocation_log;
 mod redact;
 mod reply;
 
+use std::borrow::Borrow;
 use std::fmt::Display;
 use std::io;
 use std::mem::take;
@@ -23,6 +25,7 @@ use kitbag_base::bounded_json::compact;
 use kitbag_base::workers::{INLINE_BYTES, Workers};
 use kitbag_identity::Caller;
 use kitbag_manifest::{ToolkitDefinition, config};
+use kitbag_net::egress::Membership;
 use kitbag_net::traces::{CallStep, Called, Trace};
 use kitbag_sandbox::contract::Target;
 use kitbag_sandbox::observations::{Observations, Reason};
@@ -45,6 +48,8 @@ pub use call::{Call, CallServices};
 pub use callee::Callee;
 use callee::{NotPrepared, Prepared};
 use checks::{Checked, Checks};
+use inspection::{CallHead, CallInspection, Refusal};
+pub use inspection::{Inspection, InspectionSettings, InvalidKey, WhenUnavailable};
 use invocation_log::{Recording, conclude, result_size};
 pub use kitbag_sandbox::capabilities::ask::{Answers, Response};
 pub use kitbag_sandbox::capabilities::progress::{ProgressListener, ProgressReport};
@@ -61,6 +66,31 @@ pub struct Dispatch {
     services: CallServices,
     admission: Admission,
     checks: Checks,
+}
+
+/// The values of a call, which were checked.
+struct Input {
+    arguments: Value,
+    /// The caller's settings, as JSON.
+    config: String,
+    secrets: Arc<UserSecrets>,
+}
+
+/// A call that runs.
+#[derive(Clone, Copy)]
+struct Runs<'a> {
+    call: &'a Call<'a>,
+    prepared: &'a Prepared<'a>,
+    /// `None` if calls are not inspected.
+    inspection: Option<&'a CallInspection>,
+    trace: &'a Trace,
+}
+
+/// Receiver of progress reports.
+struct Listener {
+    reports: ProgressListener,
+    /// Whether messages are removed from reports: they would leave before the result is inspected.
+    is_mute: bool,
 }
 
 /// The tool could not be called because of a server error; the cause is in the log.
@@ -131,22 +161,28 @@ impl Dispatch {
     }
 
     /// Encodes the arguments of a call.
-    async fn json(&self, user: &str, arguments: Value) -> String {
-        let json = match compact(&arguments, INLINE_BYTES) {
+    async fn json(&self, user: &str, arguments: impl Borrow<Value> + Send + 'static) -> String {
+        let json = match compact(arguments.borrow(), INLINE_BYTES) {
             Some(json) => json,
-            None => self.services.workers.run_in_turn(user, move || arguments.to_string().into_bytes()).await,
+            None => {
+                self.services
+                    .workers
+                    .run_in_turn(user, move || arguments.borrow().to_string().into_bytes())
+                    .await
+            }
         };
         String::from_utf8(json).expect("JSON is UTF-8")
     }
 
     async fn run(
         &self,
-        Call { caller, readable, tool, limits, run, answers, .. }: Call<'_>,
+        call: Call<'_>,
         arguments: Map<String, Value>,
         listener: Option<ProgressListener>,
         trace: &Trace,
         recording: &mut Recording<'_>,
     ) -> Result<(Reply, Conclusion), Unavailable> {
+        let Call { caller, tool, ref limits, ref run, .. } = call;
         let step = trace.begin(CallStep::Admit);
         let user = &caller.user_id;
         let id = &tool.toolkit().id;
@@ -190,25 +226,77 @@ impl Dispatch {
             }
         };
         drop(step);
-        let counted = self.services.toolkits.limited_calls.count(id, &limits).await;
+        let counted = self.services.toolkits.limited_calls.count(id, limits).await;
         if let Err(over) = counted.map_err(|cause| unavailable(tool.toolkit(), &cause))? {
             return Ok((Reply::Failure(Failure::over_limit(id, &over)), Outcome::OverLimit.into()));
         }
         let config = self.config(tool.toolkit(), caller).await?;
         recording.begin();
+        let inspection = self.inspection_of(&call, recording);
+        let (arguments, inspected) = match &inspection {
+            None => (arguments, Ok(())),
+            Some(inspection) => {
+                let _step = trace.begin(CallStep::Inspect);
+                self.inspected(inspection, arguments, &call, &secrets).await
+            }
+        };
+        if let Err(refusal) = inspected {
+            return Ok(refusal.of_arguments());
+        }
+        let input = Input { arguments, config, secrets };
+        let runs = Runs { call: &call, prepared: &prepared, inspection: inspection.as_ref(), trace };
+        let (report, observations) = self.execute(runs, &input, listener, recording).await;
+        Ok(self.conclude(runs, report, &observations, &input.secrets).await)
+    }
+
+    /// Begins the inspection of a call, if the operator has set up a service for it.
+    fn inspection_of(&self, call: &Call<'_>, recording: &Recording<'_>) -> Option<CallInspection> {
+        let inspection = self.services.inspection.as_ref()?;
+        Some(inspection.of_call(CallHead::of(call, recording.call())))
+    }
+
+    /// Has the arguments of a call inspected, and returns them.
+    async fn inspected(
+        &self,
+        inspection: &CallInspection,
+        arguments: Value,
+        call: &Call<'_>,
+        secrets: &Arc<UserSecrets>,
+    ) -> (Value, Result<(), Refusal>) {
+        let user = &call.caller.user_id;
+        let arguments = Arc::new(arguments);
+        let json = self.json(user, arguments.clone()).await;
+        let inspected =
+            inspection.arguments(self.workers_of(user), json, call.answers.as_ref(), secrets).await;
+        (Arc::unwrap_or_clone(arguments), inspected)
+    }
+
+    /// Runs a call whose arguments were checked.
+    async fn execute(
+        &self,
+        Runs { call, prepared, inspection, trace }: Runs<'_>,
+        Input { arguments, config, secrets }: &Input,
+        listener: Option<ProgressListener>,
+        recording: &mut Recording<'_>,
+    ) -> (Report, Observations) {
+        let Call { caller, groups, readable, tool, answers, .. } = call;
+        let user = &caller.user_id;
+        let arguments = arguments.clone();
+        let listener = listener.map(|reports| Listener { reports, is_mute: inspection.is_some() });
         let invocation = |target, arguments| Invocation {
             target,
             arguments,
-            user_id: caller.user_id.clone(),
+            user_id: user.clone(),
+            membership: Membership::Of(groups.names()),
             readable: readable.clone(),
             owner: tool.owner().to_owned(),
-            config,
+            config: config.clone(),
             secrets: secrets.clone(),
             progress: None,
             answers: answers.clone(),
             inner_calls: None,
         };
-        let (report, observations) = match prepared {
+        match prepared {
             Prepared::Toolkit(tool, ready) => {
                 let target = Target::Tool(tool.definition().name.clone());
                 let invocation = invocation(target, self.json(user, arguments).await);
@@ -219,7 +307,7 @@ impl Dispatch {
                 let invocation = invocation(target, self.json(user, arguments).await);
                 call_toolkit(&ready.code, invocation, listener, trace, recording).await
             }
-            Prepared::Code(run, ref code) => {
+            Prepared::Code(run, code) => {
                 let arguments = self.json(user, code_runner::arguments(arguments)).await;
                 let invocation = invocation(Target::Tool(RUN_CODE.to_owned()), arguments);
                 let invocation = Invocation { inner_calls: Some(run.calls.clone()), ..invocation };
@@ -227,17 +315,33 @@ impl Dispatch {
             }
             Prepared::Own(tool) => {
                 let observations = Observations::default();
-                recording.watch(&observations, &secrets);
-                let reader = Reader { user_id: user, readable: &readable };
-                (callee::call_own(tool, &reader, &secrets, arguments).await, observations)
+                recording.watch(&observations, secrets);
+                let reader = Reader { user_id: user, readable };
+                (callee::call_own(tool, &reader, secrets, arguments).await, observations)
             }
-        };
-        let _step = trace.begin(CallStep::CheckResult);
+        }
+    }
+
+    /// Redacts, checks and inspects the result of a call.
+    async fn conclude(
+        &self,
+        Runs { call, prepared, inspection, trace }: Runs<'_>,
+        mut report: Report,
+        observations: &Observations,
+        secrets: &Arc<UserSecrets>,
+    ) -> (Reply, Conclusion) {
+        let step = trace.begin(CallStep::CheckResult);
+        let Call { caller, tool, .. } = call;
+        let user = &caller.user_id;
         // Before redaction: afterwards the size would reveal whether it contained a secret.
         let result_size = result_size(&report.ended);
         let missing = reply::missing_secrets(&report.ended, &observations.missing);
         let sign_in_failure = reply::sign_in_failure(&report.ended, &observations.sign_in);
-        let mut report = redact::report(self.workers_of(user), report, &secrets, &observations.tokens).await;
+        let refused_hosts = reply::refused_hosts(&report.ended, &observations.refused_hosts);
+        let has_content = reply::has_content(&report.ended);
+        // The result counts as memory of the call until it has been inspected.
+        let held = report.held.take();
+        let mut report = redact::report(self.workers_of(user), report, secrets, &observations.tokens).await;
         let structured = self.checks.structured(user, &mut report.ended, prepared.output()).await;
         let (mut reply, conclusion) = conclude(report, result_size, structured);
         reply.complete_links(tool.toolkit());
@@ -247,9 +351,20 @@ impl Dispatch {
         }
         if let Reply::Failure(failure) = &mut reply {
             failure.missing_secrets = missing;
-            explain(self.workers_of(user), failure, sign_in_failure, &secrets).await;
+            explain(self.workers_of(user), failure, sign_in_failure, secrets).await;
+            if let Some(refused) = refused_hosts {
+                failure.explain_refused_hosts(refused);
+            }
         }
-        Ok((reply, conclusion))
+        drop(step);
+        let Some(inspection) = inspection.filter(|_| has_content) else { return (reply, conclusion) };
+        let _step = trace.begin(CallStep::Inspect);
+        let (reply, inspected) = inspection.reply(self.workers_of(user), reply).await;
+        drop(held);
+        match inspected {
+            Ok(()) => (reply, conclusion),
+            Err(refusal) => refusal.of_result(conclusion),
+        }
     }
 
     /// Returns the refusal of a call whose toolkit reaches further than its caller has agreed to.
@@ -291,7 +406,7 @@ async fn explain(
 async fn call_toolkit(
     code: &Loaded,
     invocation: Invocation,
-    listener: Option<ProgressListener>,
+    listener: Option<Listener>,
     trace: &Trace,
     recording: &mut Recording<'_>,
 ) -> (Report, Observations) {
@@ -317,13 +432,16 @@ async fn call_with_progress(
     code: &Loaded,
     mut invocation: Invocation,
     observations: &Observations,
-    listener: ProgressListener,
+    Listener { reports: listener, is_mute }: Listener,
 ) -> Report {
     let (sender, mut reports) = mpsc::channel(listener.max_capacity());
     let secrets = invocation.secrets.clone();
     invocation.progress = Some(sender);
     // Reports are dropped if the client reads slowly, so that the guest never waits.
-    let forward = |report| {
+    let forward = |mut report: ProgressReport| {
+        if is_mute {
+            report.message = None;
+        }
         redact::progress(report, &secrets, &observations.tokens).map(|report| listener.try_send(report))
     };
     let mut call = pin!(code.call(invocation, observations));

@@ -100,6 +100,11 @@ impl Reach {
         self.hosts.iter().map(String::as_str).chain(self.auth.iter().map(Auth::api_host))
     }
 
+    /// Returns the hosts that the declaration lists, in their canonical spelling.
+    pub fn declared_hosts(&self) -> impl Iterator<Item = &str> {
+        self.hosts.iter().map(String::as_str)
+    }
+
     /// Returns the parts that are beyond `agreed`; empty if everything is covered.
     pub fn beyond(&self, agreed: &Self) -> Vec<ReachItem> {
         let allowed = Allowlist::parse(&agreed.hosts).unwrap_or_default();

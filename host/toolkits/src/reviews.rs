@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use kitbag_base::tasks::{off_thread, to_its_end};
 use kitbag_database::audit::Actor;
 use kitbag_manifest::{ToolkitDefinition, ValidDefinition, validate};
-use kitbag_net::egress::Egress;
+use kitbag_net::egress::{Egress, RefusedHost};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -92,6 +92,9 @@ pub struct Review {
     pub difference: Difference,
     /// Number of users who have set each secret that the toolkit could read.
     pub secret_users: BTreeMap<String, u64>,
+    /// Hosts that the egress policy refuses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_hosts: Vec<RefusedHost>,
     /// Imported interfaces, without their versions.
     pub imports: Vec<String>,
     /// The declaration.
@@ -189,7 +192,7 @@ impl Reviews {
         Ok(uploads)
     }
 
-    /// Compares a waiting upload with the live version. `secret_users` is left empty.
+    /// Compares a waiting upload with the live version. `secret_users` and `refused_hosts` are left empty.
     pub async fn get(&self, digest: &str) -> Result<Review, ToolkitError> {
         let Compared { upload, live: before, owner, released, needs_owner } =
             self.store.compared(digest).await?;
@@ -211,6 +214,7 @@ impl Reviews {
             live,
             difference,
             secret_users: BTreeMap::new(),
+            refused_hosts: Vec::new(),
             imports,
             manifest,
             manifest_digest: upload.manifest_digest(),

@@ -1,6 +1,7 @@
 //! Answers about access. Times are RFC 3339, UTC.
 
 use kitbag_knowledge::collections::Role;
+use kitbag_net::egress::RefusedHost;
 use kitbag_toolkits::ReachItem;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub enum Question {
     Group(String),
     /// Who may use the toolkit with this id, and what does it reach?
     Toolkit(String),
-    /// Which toolkits reach this host, and who may use them?
+    /// Which toolkits declare this host, and who may use them and reach it?
     Host(String),
 }
 
@@ -25,7 +26,7 @@ pub struct AccessView {
     /// The question.
     pub question: Question,
     /// Whether the user has signed in, somebody was seen with the group, or there is the toolkit; for a host,
-    /// whether a toolkit reaches it.
+    /// whether a toolkit declares it.
     pub is_known: bool,
     /// Whether the user, or each member of the group, is an operator.
     #[serde(default)]
@@ -57,6 +58,7 @@ pub struct People {
 
 /// A toolkit, with who may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ToolkitAccess {
     /// Id of the toolkit.
     pub id: String,
@@ -66,7 +68,11 @@ pub struct ToolkitAccess {
     pub by: Vec<Right>,
     /// What it reaches: hosts, secrets, documents, sign-ins.
     pub reaches: Vec<ReachItem>,
-    /// Who may use it; absent if the question is about a user or a group.
+    /// Hosts that it declares and that the egress policy refuses: to the user or the group that the question is about,
+    /// or else to users in no group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_hosts: Vec<RefusedHost>,
+    /// Who may use it, and reach the host that the question is about; absent if it is about a user or a group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub people: Option<People>,
 }

@@ -20,6 +20,7 @@ pub fn egress_settings(settings: &Settings) -> Result<EgressSettings, SettingsEr
     let proxy = settings.https_proxy.get().map(|url| Proxy::parse(url.get().expose_secret()));
     Ok(EgressSettings {
         toolkit_ranges: settings.allow_private_ranges.iter().map(|range| range.get()).collect(),
+        host_policy: settings.egress_policy.policy(),
         capture_ranges: settings.capture_private_ranges.iter().map(|range| range.get()).collect(),
         name_servers: settings.name_servers.iter().map(|server| server.address()).collect(),
         proxy: proxy.transpose().map_err(|_| SettingsError::Proxy)?,

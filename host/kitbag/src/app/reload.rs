@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kitbag_access::Access;
 use kitbag_net::certificate::LiveCertificate;
+use kitbag_net::egress::{Egress, LiveHostPolicy};
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
@@ -15,7 +16,7 @@ use super::identity::roles;
 use crate::settings::Settings;
 
 /// Keys in the settings file that are applied without a restart.
-const APPLIED: [&str; 2] = ["local-groups", "operators"];
+const APPLIED: [&str; 3] = ["egress-policy", "local-groups", "operators"];
 /// Keys that are applied without a restart if TLS is on before and after.
 const APPLIED_WITH_TLS: [&str; 2] = ["tls-certificate", "tls-key"];
 
@@ -23,14 +24,21 @@ const APPLIED_WITH_TLS: [&str; 2] = ["tls-certificate", "tls-key"];
 #[derive(Clone)]
 pub struct Reload {
     access: Access,
+    host_policy: LiveHostPolicy,
     certificate: Option<LiveCertificate>,
     /// Settings in effect.
     settings: Arc<Mutex<Settings>>,
 }
 
 impl Reload {
-    pub(super) fn new(access: Access, certificate: Option<LiveCertificate>, settings: Settings) -> Self {
-        Self { access, certificate, settings: Arc::new(Mutex::new(settings)) }
+    pub(super) fn new(
+        access: Access,
+        egress: &Egress,
+        certificate: Option<LiveCertificate>,
+        settings: Settings,
+    ) -> Self {
+        let host_policy = egress.host_policy().clone();
+        Self { access, host_policy, certificate, settings: Arc::new(Mutex::new(settings)) }
     }
 
     /// Applies what can change at runtime, and logs what needs a restart. Always reloads the certificate.
@@ -50,6 +58,8 @@ impl Reload {
         let is_applied = |name: &String| APPLIED.iter().chain(with_tls).any(|applied| applied == name);
         let (applied, others): (Vec<_>, Vec<_>) = settings.differences(new).into_iter().partition(is_applied);
         self.access.set_roles(roles(new));
+        self.host_policy.replace(new.egress_policy.policy());
+        settings.egress_policy = new.egress_policy.clone();
         settings.operators = new.operators.clone();
         settings.local_groups = new.local_groups.clone();
         if has_tls {

@@ -5,6 +5,7 @@ use kitbag_base::workers::Workers;
 use kitbag_knowledge::{Knowledge, MAX_FILES_IN_MEMORY};
 use kitbag_sandbox::Sandbox;
 use kitbag_sandbox::capabilities::Services;
+use kitbag_toolkits::dispatch::Inspection;
 use kitbag_web::RequestShares;
 use tracing::{info, warn};
 
@@ -63,7 +64,8 @@ fn memory_for_calls(settings: &Settings, requests: usize) -> Result<MemoryBudget
     let kept = limits.kept_memory;
     // Each connection buffers the head of a request or a part of a response.
     let connections = settings.connections.saturating_mul(MAX_BUFFERED_BYTES);
-    let all = [kept, extraction, deploy, search, requests, connections];
+    let inspections = settings.dlp_url.get().map_or(0, |_| Inspection::MAX_MEMORY);
+    let all = [kept, extraction, deploy, search, requests, connections, inspections];
     let all = all.into_iter().fold(calls, usize::saturating_add);
     let mebibytes = |bytes: usize| bytes >> 20;
     let calls_mib = mebibytes(calls);
@@ -74,6 +76,7 @@ fn memory_for_calls(settings: &Settings, requests: usize) -> Result<MemoryBudget
     let search_mib = mebibytes(search);
     let requests_mib = mebibytes(requests);
     let connections_mib = mebibytes(connections);
+    let inspections_mib = mebibytes(inspections);
     let all_mib = mebibytes(all);
     let machine_mib = mebibytes(machine);
     info!(
@@ -85,6 +88,7 @@ fn memory_for_calls(settings: &Settings, requests: usize) -> Result<MemoryBudget
         search_mib,
         requests_mib,
         connections_mib,
+        inspections_mib,
         all_mib,
         machine_mib,
         "memory, at most"

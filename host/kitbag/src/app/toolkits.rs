@@ -5,7 +5,9 @@ use std::sync::Arc;
 use kitbag_database::peers::Process;
 use kitbag_net::oci::{Reference, SCHEME};
 use kitbag_toolkits::code_runner::CodeRunner;
-use kitbag_toolkits::dispatch::{AdmissionLimits, CallServices, Dispatch};
+use kitbag_toolkits::dispatch::{
+    AdmissionLimits, CallServices, Dispatch, Inspection, InspectionSettings, WhenUnavailable,
+};
 use kitbag_toolkits::invocations::{Invocations, RetentionLimits};
 use kitbag_toolkits::user_config::UserConfig;
 use kitbag_toolkits::{ConsentBy, Dependencies, Options, SignatureRule, Toolkits};
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::StartError;
 use super::resources::Resources;
 use super::sandbox::Execution;
-use crate::settings::{ConsentSetting, Issuer, Settings, SettingsError};
+use crate::settings::{ConsentSetting, DlpUnavailable, Issuer, Settings, SettingsError};
 
 /// The toolkits, and what their calls need and leave behind.
 pub(super) struct ToolkitParts {
@@ -49,6 +51,7 @@ impl ToolkitParts {
             vault: vault.clone(),
             user_config: user_config.clone(),
             invocations: invocations.clone(),
+            inspection: inspection(settings, resources)?,
             workers: resources.workers.clone(),
             metrics: resources.metrics.clone(),
             traces: resources.traces.clone(),
@@ -57,6 +60,23 @@ impl ToolkitParts {
         let code_runner = code_runner(settings, resources, execution).await?;
         Ok(Self { toolkits, user_config, invocations, dispatch, code_runner })
     }
+}
+
+/// Creates the inspection of calls, if the operator has set up a service for it.
+fn inspection(settings: &Settings, resources: &Resources) -> Result<Option<Inspection>, SettingsError> {
+    let Some(url) = settings.dlp_url.get() else { return Ok(None) };
+    let inspection = InspectionSettings {
+        url: url.as_str().parse().map_err(|_| SettingsError::DlpUrl)?,
+        key: settings.dlp_key.get().map(|key| key.get().clone()),
+        timeout: settings.dlp_timeout.get(),
+        when_unavailable: match settings.dlp_unavailable.get() {
+            Some(DlpUnavailable::Pass) => WhenUnavailable::Pass,
+            Some(DlpUnavailable::Refuse) | None => WhenUnavailable::Refuse,
+        },
+    };
+    let Resources { egress, metrics, .. } = resources;
+    let inspection = Inspection::new(inspection, egress.clone(), metrics.clone());
+    inspection.map(Some).map_err(|_| SettingsError::DlpKey)
 }
 
 async fn open(

@@ -22,7 +22,7 @@ use crate::telemetry;
 #[command(
     after_help = "Every flag is also a variable, which is shown, and a key of kitbag.toml: `drain = \"5s\"`. In the file,\n\
                   those of calls and objects are tables: `call.time = \"30s\"`, `objects.location = \"folder\"`.\n\
-                  SIGHUP reads the file again, and the certificate: `operators` applies at once, others after a restart.\n\
+                  SIGHUP reads the file again, and the certificate: `operators` and `egress-policy` apply at once, others after a restart.\n\
                   Without --issuer the server signs people in itself, on loopback only: `kitbag token` gives a token,\n\
                   and `kitbag sign-in-code` the code that its sign-in page asks for."
 )]

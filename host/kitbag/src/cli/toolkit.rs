@@ -32,7 +32,7 @@ use std::path::Path;
 use clap::Subcommand;
 use kitbag_base::disk::Disk;
 use kitbag_manifest::Problem;
-use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_net::egress::{Egress, EgressSettings, RefusedHost};
 use kitbag_sandbox::capabilities::Services;
 use kitbag_sandbox::compiler::{Compiler, Program};
 use kitbag_sandbox::{Background, Sandbox};
@@ -152,6 +152,13 @@ impl Toolkit {
 fn print_warnings(warnings: &[Problem]) {
     for Problem { path, message } in warnings {
         note!("warning: {}: {}", path, message);
+    }
+}
+
+/// Prints hosts that the egress policy refuses although the toolkit declares them.
+fn print_refused_hosts(refused: &[RefusedHost]) {
+    for host in refused {
+        note!("warning: {} is {}", host.host, host.in_words());
     }
 }
 

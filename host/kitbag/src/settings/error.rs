@@ -112,6 +112,18 @@ pub enum SettingsError {
         "embedding-url is the http or https URL of a service, such as https://api.openai.com/v1/embeddings"
     )]
     EmbeddingUrl,
+    /// Settings of the inspecting service are set without its URL.
+    #[error("dlp-key and dlp-unavailable go with a service that inspects calls: set dlp-url")]
+    DlpWithoutUrl,
+    /// The time limit of a check is zero or too long.
+    #[error("dlp-timeout is more than nothing and at most a minute: each call waits for it twice")]
+    DlpTimeout,
+    /// The inspecting service's URL is no URL that requests can be sent to.
+    #[error("dlp-url is the URL of a service, such as http://127.0.0.1:8090/check")]
+    DlpUrl,
+    /// The inspecting service's key is not valid in a header. It is not quoted.
+    #[error("dlp-key has characters that no header may have")]
+    DlpKey,
     /// The collector's URL is too long.
     #[error("traces is the URL of a collector, such as http://127.0.0.1:4318/v1/traces")]
     Traces,

@@ -231,12 +231,12 @@ fn is_plain_path(path: &str) -> bool {
 
 /// URL of an optional service that the operator uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServiceUrl(Option<Url>);
+pub struct ServiceUrl(Option<Box<Url>>);
 
 impl ServiceUrl {
     /// Returns the URL, if set.
     pub fn get(&self) -> Option<&Url> {
-        self.0.as_ref()
+        self.0.as_deref()
     }
 }
 
@@ -246,7 +246,7 @@ impl FromStr for ServiceUrl {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match Url::parse(text) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.username().is_empty() => {
-                Ok(Self(Some(url)))
+                Ok(Self(Some(Box::new(url))))
             }
             _ => Err("the URL of a service is such as http://127.0.0.1:8080/v1/…, without a user".to_owned()),
         }

@@ -63,6 +63,7 @@ pub(super) fn of_request(error: &EgressError) -> CaptureFailure {
     let reason = error.to_string();
     match error {
         EgressError::NotListed { .. }
+        | EgressError::ForbiddenHost { .. }
         | EgressError::ForbiddenAddress { .. }
         | EgressError::ForbiddenPort { .. }
         | EgressError::InvalidRequest { .. }

@@ -4,7 +4,6 @@
 //! leads from https to http, and the file is bounded in size and time.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use http_body_util::BodyExt;
@@ -26,11 +25,11 @@ pub(super) struct Fetched {
     pub(super) name: String,
 }
 
-/// Downloads a file to `folder` on behalf of `user`, following redirects.
+/// Downloads a file to `folder` under the policy of a capture, following redirects.
 pub(super) async fn fetch(
     egress: &Egress,
     url: &str,
-    user: &Arc<str>,
+    policy: &Policy,
     folder: &Path,
     settings: &CaptureSettings,
 ) -> Result<Fetched, CaptureFailure> {
@@ -40,8 +39,7 @@ pub(super) async fn fetch(
         let reason = format!("only http and https files can be captured, not {}:", url.scheme());
         return Err(failure::permanent(reason));
     }
-    let policy = Policy::Capture { user: user.clone() };
-    let fetching = timeout(settings.time, receive(egress, &url, &policy, folder, settings.size));
+    let fetching = timeout(settings.time, receive(egress, &url, policy, folder, settings.size));
     fetching.await.unwrap_or_else(|_| Err(failure::too_slow(settings.time)))
 }
 

@@ -15,7 +15,7 @@ use super::retry::{Failure, Remedy, Verdict};
 use super::{Context, RETRY_PAUSE};
 use crate::MAX_PUTS;
 use crate::capture::{CaptureFailure, CaptureJob, Captured, FailureKind};
-use crate::document::TitleOrigin;
+use crate::document::{TitleOrigin, USER_SOURCE};
 use crate::quota::{QuotaExceeded, Usage};
 use crate::store::{Failed, Job, Kind, Read, Subject, Unkept, now};
 
@@ -169,6 +169,7 @@ where
     job.tries += 1;
     let wanted = CaptureJob {
         user: job.holder.key().into(),
+        is_of_toolkit: subject.source != USER_SOURCE,
         file_url: subject.file_url.clone(),
         claimed_type: subject.claimed_type.clone(),
         capture_only: subject.capture_only,

@@ -122,6 +122,7 @@ mod tests {
         let file_url = "https://a.example/files/annual_report-2025%20final.pdf?x=y".to_owned();
         let subject = Subject {
             revision: 1,
+            source: "user".to_owned(),
             title: "Report".to_owned(),
             title_origin: TitleOrigin::File,
             file_name: Some("r-2025".to_owned()),

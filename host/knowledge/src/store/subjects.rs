@@ -12,6 +12,8 @@ use crate::document::{Artifact, TitleOrigin};
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) revision: i64,
+    /// Id of the toolkit that added the document, or [`USER_SOURCE`](crate::document::USER_SOURCE).
+    pub(crate) source: String,
     pub(crate) title: String,
     pub(crate) title_origin: TitleOrigin,
     /// Name of the file, if it was ingested with one.
@@ -30,6 +32,7 @@ pub(crate) struct Subject {
 #[derive(FromRow)]
 struct SubjectRow {
     revision: i64,
+    source: String,
     title: String,
     title_origin: String,
     file_name: Option<String>,
@@ -49,7 +52,7 @@ impl Store {
     /// Document of a job; `None` if it was deleted.
     pub(crate) async fn subject(&self, job: &Job) -> kitbag_database::Result<Option<Subject>> {
         let row: Option<SubjectRow> =
-            sql("SELECT revision, title, title_origin, file_name, url, author, file_url, claimed_type, capture_only, artifact,
+            sql("SELECT revision, source, title, title_origin, file_name, url, author, file_url, claimed_type, capture_only, artifact,
                     artifact_size, artifact_type, text, captured
              FROM documents WHERE sequence = $1 AND holder = $2")
             .bind(job.document)
@@ -58,6 +61,7 @@ impl Store {
             .await?;
         Ok(row.map(|row| Subject {
             revision: row.revision,
+            source: row.source,
             title: row.title,
             title_origin: TitleOrigin::parse(&row.title_origin),
             file_name: row.file_name,

@@ -22,6 +22,17 @@ pub struct Allowlist {
 #[derive(Clone, Debug)]
 pub struct ApiHost(AllowlistEntry);
 
+/// The part of an entry's requests that lists allow together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coverage {
+    /// All of them.
+    Whole,
+    /// Those of one default port alone.
+    Part,
+    /// None of them.
+    Nothing,
+}
+
 /// An `egress` entry that is not a valid host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{entry:?} is not a bare host name with an optional :port")]
@@ -70,6 +81,31 @@ impl Allowlist {
         let exact = AllowlistEntry { host: host.clone(), port: Some(target.port()) };
         self.entries.contains(&exact)
             || (target.has_default_port() && self.entries.contains(&AllowlistEntry { host, port: None }))
+    }
+}
+
+impl Coverage {
+    /// Compares what the entry `declared` would allow with what `lists` allow together. A port that is the default
+    /// of one scheme counts for that scheme alone: nothing else is spoken there.
+    pub(super) fn of<'a>(declared: &str, lists: &(impl Iterator<Item = &'a Allowlist> + Clone)) -> Self {
+        let Some(AllowlistEntry { host, port }) = AllowlistEntry::parse(declared) else {
+            return Self::Nothing;
+        };
+        let is_listed = |port| {
+            let entry = AllowlistEntry { host: host.clone(), port };
+            lists.clone().any(|list| list.entries.contains(&entry))
+        };
+        let has_default = |port| is_listed(Some(port)) || is_listed(None);
+        match port {
+            None => match (has_default(80), has_default(443)) {
+                (true, true) => Self::Whole,
+                (false, false) => Self::Nothing,
+                (true, false) | (false, true) => Self::Part,
+            },
+            Some(port @ (80 | 443)) if has_default(port) => Self::Whole,
+            Some(port) if is_listed(Some(port)) => Self::Whole,
+            Some(_) => Self::Nothing,
+        }
     }
 }
 

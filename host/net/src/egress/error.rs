@@ -23,6 +23,15 @@ pub enum EgressError {
         /// Host, with its port unless the scheme implies it: the entry to add.
         authority: String,
     },
+    /// The operator does not permit the host to toolkits, or not to one for this user.
+    #[error(
+        "{authority} is not permitted to toolkits by the egress policy of this server (setting egress-policy): ask your \
+         operator"
+    )]
+    ForbiddenHost {
+        /// Host, with its port unless the scheme implies it: the entry to add to the policy.
+        authority: String,
+    },
     /// The name resolves to no permitted address, or the URL contains an address that is not permitted.
     #[error("{host} is at no public address, and requests to private addresses are refused")]
     ForbiddenAddress {
@@ -125,6 +134,7 @@ impl EgressError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotListed { .. }
+            | Self::ForbiddenHost { .. }
             | Self::ForbiddenAddress { .. }
             | Self::ForbiddenPort { .. }
             | Self::InvalidRequest { .. } => "refused",

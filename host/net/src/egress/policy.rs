@@ -6,6 +6,7 @@ use http::Uri;
 
 use super::allowlist::Allowlist;
 use super::error::EgressError;
+use super::host_policy::{LiveHostPolicy, Membership};
 use super::ports;
 use super::target::Target;
 
@@ -31,17 +32,25 @@ impl ListedHost {
 /// Originator of a request, which determines its permitted destinations.
 #[derive(Clone, Debug)]
 pub enum Policy {
-    /// A toolkit: only the hosts it declared, and only at public addresses and in the ranges that are
-    /// opened to toolkits.
+    /// A toolkit: only the hosts it declared, of these only those that the operator permits to toolkits, and only at
+    /// public addresses and in the ranges that are opened to toolkits.
     Toolkit {
         /// The declared hosts.
         allowlist: Arc<Allowlist>,
         /// The user who calls the toolkit.
         user: Arc<str>,
+        /// The user's groups.
+        membership: Membership,
     },
     /// A URL that a user or a document supplied: any host, at ports that serve files, and only at public
     /// addresses and in the ranges that are opened to captures.
     Capture {
+        /// The document's owner.
+        user: Arc<str>,
+    },
+    /// The file of a document that a toolkit has added: as [`Capture`](Self::Capture), and only hosts that the
+    /// operator permits to toolkits.
+    ToolkitCapture {
         /// The document's owner.
         user: Arc<str>,
     },
@@ -56,7 +65,7 @@ impl Policy {
     pub(super) fn purpose(&self) -> &'static str {
         match self {
             Self::Toolkit { .. } => "toolkit",
-            Self::Capture { .. } => "capture",
+            Self::Capture { .. } | Self::ToolkitCapture { .. } => "capture",
             Self::Operator => "server",
         }
     }
@@ -69,22 +78,28 @@ impl Policy {
         Some(ListedHost { name: target.host().to_string(), port: target.port() })
     }
 
-    pub(super) fn check(&self, target: &Target) -> Result<(), EgressError> {
-        match self {
+    pub(super) fn check(&self, target: &Target, permitted: &LiveHostPolicy) -> Result<(), EgressError> {
+        let membership = match self {
             Self::Toolkit { allowlist, .. } if !allowlist.permits(target) => {
-                Err(EgressError::NotListed { authority: target.authority() })
+                return Err(EgressError::NotListed { authority: target.authority() });
             }
-            Self::Capture { .. } if !ports::serves_files(target.port()) => {
-                Err(EgressError::ForbiddenPort { authority: target.authority() })
+            Self::Capture { .. } | Self::ToolkitCapture { .. } if !ports::serves_files(target.port()) => {
+                return Err(EgressError::ForbiddenPort { authority: target.authority() });
             }
-            Self::Toolkit { .. } | Self::Capture { .. } | Self::Operator => Ok(()),
-        }
+            Self::Toolkit { membership, .. } => membership,
+            // The groups of the user were checked when the document was added.
+            Self::ToolkitCapture { .. } => &Membership::Unknown,
+            Self::Capture { .. } | Self::Operator => return Ok(()),
+        };
+        permitted.check(target, membership)
     }
 
     /// The user whose share of name look-ups the request uses; empty for the operator.
     pub(super) fn user(&self) -> Arc<str> {
         match self {
-            Self::Toolkit { user, .. } | Self::Capture { user } => user.clone(),
+            Self::Toolkit { user, .. } | Self::Capture { user } | Self::ToolkitCapture { user } => {
+                user.clone()
+            }
             Self::Operator => Arc::default(),
         }
     }
@@ -97,7 +112,8 @@ impl Policy {
             (Self::Toolkit { allowlist: left, .. }, Self::Toolkit { allowlist: right, .. }) => {
                 Arc::ptr_eq(left, right) && self.has_same_user(other)
             }
-            (Self::Capture { .. }, Self::Capture { .. }) => self.has_same_user(other),
+            (Self::Capture { .. }, Self::Capture { .. })
+            | (Self::ToolkitCapture { .. }, Self::ToolkitCapture { .. }) => self.has_same_user(other),
             (Self::Operator, Self::Operator) => true,
             _ => false,
         }
@@ -106,12 +122,9 @@ impl Policy {
     /// Whether both policies are for the same user. The operator counts as one user.
     pub(super) fn has_same_user(&self, other: &Self) -> bool {
         match (self, other) {
-            (
-                Self::Toolkit { user: left, .. } | Self::Capture { user: left },
-                Self::Toolkit { user: right, .. } | Self::Capture { user: right },
-            ) => left == right,
             (Self::Operator, Self::Operator) => true,
-            _ => false,
+            (Self::Operator, _) | (_, Self::Operator) => false,
+            (one, other) => one.user() == other.user(),
         }
     }
 }

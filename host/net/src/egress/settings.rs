@@ -7,6 +7,7 @@ use std::time::Duration;
 use kitbag_manifest::limits;
 
 use super::guard::{CaptureRanges, ToolkitRanges};
+use super::host_policy::HostPolicy;
 use super::nat64::Nat64Prefix;
 use super::proxy::Proxy;
 
@@ -18,6 +19,8 @@ pub struct EgressSettings {
     pub toolkit_ranges: ToolkitRanges,
     /// Ranges that captures may reach although the guard would refuse them. Empty by default.
     pub capture_ranges: CaptureRanges,
+    /// Hosts that toolkits may reach at most; `None`: those that they declare.
+    pub host_policy: Option<HostPolicy>,
     /// Name servers for toolkits and captures; the system's if empty.
     pub name_servers: Vec<SocketAddr>,
     /// The hosts file for toolkits and captures.
@@ -39,6 +42,7 @@ impl Default for EgressSettings {
         Self {
             toolkit_ranges: ToolkitRanges::default(),
             capture_ranges: CaptureRanges::default(),
+            host_policy: None,
             name_servers: Vec::new(),
             hosts: PathBuf::from("/etc/hosts"),
             nat64_prefixes: Vec::new(),

@@ -1,6 +1,7 @@
 //! Tests that need a real socket.
 
 mod head;
+mod host_policy;
 mod names;
 mod proxy;
 mod resolution;
@@ -40,7 +41,8 @@ fn listing(entries: &[String]) -> Policy {
 }
 
 fn listing_for(user: &str, entries: &[String]) -> Policy {
-    Policy::Toolkit { allowlist: Arc::new(Allowlist::parse(entries).unwrap()), user: user.into() }
+    let allowlist = Arc::new(Allowlist::parse(entries).unwrap());
+    Policy::Toolkit { allowlist, user: user.into(), membership: Membership::none() }
 }
 
 fn capture() -> Policy {

@@ -32,6 +32,8 @@ pub enum CallStep {
     Fetch,
     /// Token request of the host on behalf of the toolkit.
     SignIn,
+    /// Check of arguments or a result by the service that inspects calls.
+    Inspect,
     /// Redaction of secrets in the result, and its validation against the tool's schema.
     CheckResult,
 }
@@ -44,13 +46,14 @@ impl CallStep {
             Self::Sandbox => "sandbox",
             Self::Fetch => "fetch",
             Self::SignIn => "sign in",
+            Self::Inspect => "inspect",
             Self::CheckResult => "check result",
         }
     }
 
     fn kind(self) -> SpanKind {
         match self {
-            Self::Fetch | Self::SignIn => SpanKind::Client,
+            Self::Fetch | Self::SignIn | Self::Inspect => SpanKind::Client,
             Self::Admit | Self::CheckArguments | Self::Sandbox | Self::CheckResult => SpanKind::Internal,
         }
     }

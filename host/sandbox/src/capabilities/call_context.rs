@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_base::memory::Lease;
 use kitbag_knowledge::{Holder, Knowledge};
-use kitbag_net::egress::Egress;
+use kitbag_net::egress::{Egress, Membership};
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::{Accounts, OutboundAuth};
 use kitbag_vault::user_cache::UserCache;
@@ -62,6 +62,8 @@ pub struct CallContext<'a> {
     pub owner: &'a str,
     /// The verified user.
     pub user_id: &'a Arc<str>,
+    /// The user's groups, by which the operator permits hosts to toolkits.
+    pub membership: &'a Membership,
     /// Holders whose documents the user may read; the user is one of them.
     pub readable: &'a [Holder],
     /// The user's secrets, for all toolkits.

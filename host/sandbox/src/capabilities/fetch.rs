@@ -4,7 +4,8 @@
 //! host follows redirects, unless the guest wants to see them (`redirect`), and attaches the credentials that
 //! `auth` declares, which the guest never sees. Each request that this needs is checked by the same policy
 //! and counted for the call. A refused request is a network error for the guest, and a line in the toolkit's
-//! log with the host and the line to add to the declaration.
+//! log with the host and the line to add to the declaration. A host that the operator does not permit to toolkits is
+//! also named to the caller, if the call fails.
 
 mod ahead;
 mod body;
@@ -118,8 +119,10 @@ impl Fetch {
 
 fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
     let Services { egress, .. } = call.services;
-    let Observations { log, usage, missing, sign_in: sign_in_failure, trace, .. } = call.observations.clone();
-    let policy = Policy::Toolkit { allowlist, user: call.user_id.clone() };
+    let Observations { log, usage, missing, sign_in: sign_in_failure, refused_hosts, trace, .. } =
+        call.observations.clone();
+    let policy =
+        Policy::Toolkit { allowlist, user: call.user_id.clone(), membership: call.membership.clone() };
     let definition = call.grants.definition();
     let tokens = &call.observations.tokens;
     let sign_ins =
@@ -139,6 +142,7 @@ fn exchange(call: &CallContext<'_>, allowlist: Arc<Allowlist>) -> Exchange {
         secrets,
         missing,
         sign_in_failure,
+        refused_hosts,
         trace,
     }
 }

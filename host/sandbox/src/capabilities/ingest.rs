@@ -1,15 +1,17 @@
 //! `kitbag:toolkit/ingest`: writes into the calling user's knowledge base, as documents of this
 //! toolkit. Granted by scope `svc:ingest`.
 //!
-//! Invariant: the caller's secrets are removed from documents before they are stored, as from all output of
-//! the sandbox. The size of a batch is limited before it is copied, by the store's hostcall fuel.
+//! Invariants: the caller's secrets are removed from documents before they are stored, as from all output of
+//! the sandbox; files are named only at hosts that the operator permits to toolkits for the caller. The size of a batch is limited before it is copied, by the store's hostcall fuel.
 
 mod clean;
 
 use std::sync::Arc;
 
 use kitbag_base::memory::Lease;
-use kitbag_knowledge::{Knowledge, Origin};
+use kitbag_knowledge::{Knowledge, NewDocument, Origin};
+use kitbag_manifest::Problems;
+use kitbag_net::egress::{EgressError, LiveHostPolicy, Membership};
 use kitbag_vault::UserSecrets;
 use kitbag_vault::outbound_auth::AttachedTokens;
 use wasmtime::component::{HasData, Linker};
@@ -31,6 +33,9 @@ pub struct Ingest {
     secrets: Arc<UserSecrets>,
     /// Tokens attached by the host, which must not be stored either.
     tokens: AttachedTokens,
+    /// The hosts that the operator permits to toolkits, and the groups of the user by which it does.
+    host_policy: LiveHostPolicy,
+    membership: Membership,
     /// The call's lease on the memory budget for all calls.
     lease: Option<Arc<Lease>>,
 }
@@ -43,6 +48,8 @@ impl Ingest {
             grants: call.grants.clone(),
             secrets: call.secrets.clone(),
             tokens: call.observations.tokens.clone(),
+            host_policy: call.services.egress.host_policy().clone(),
+            membership: call.membership.clone(),
             lease: Some(call.lease.clone()),
         }
     }
@@ -63,9 +70,32 @@ impl ingest::Host for Ingest {
             Ok(documents) => documents,
             Err(problems) => return Ok(Err(KnowledgeError::Invalid(problems.to_string()))),
         };
+        let problems = self.forbidden_files(&documents);
+        if !problems.0.is_empty() {
+            return Ok(Err(KnowledgeError::Invalid(problems.to_string())));
+        }
         let source = self.grants.definition().id.clone();
         let ingested = knowledge.ingest(&Origin::own(&self.user_id, &source), documents).await;
         Ok(ingested.map(|all| u32::try_from(all.len()).expect("a batch is bounded")).map_err(Into::into))
+    }
+}
+
+impl Ingest {
+    /// Returns the files at hosts that the operator does not permit to toolkits. The caller's groups are known only
+    /// here; the capture checks the hosts that redirects lead to.
+    fn forbidden_files(&self, documents: &[NewDocument]) -> Problems {
+        let mut problems = Problems::default();
+        for (index, document) in documents.iter().enumerate() {
+            for (field, url) in [("fileUrl", &document.file_url), ("audioUrl", &document.audio_url)] {
+                // The rules for documents refuse what is not a URL.
+                let Some(url) = url else { continue };
+                let checked = self.host_policy.expect_permitted(url, &self.membership);
+                if let Err(error @ EgressError::ForbiddenHost { .. }) = checked {
+                    problems.add(format!("documents[{index}].{field}"), error.to_string());
+                }
+            }
+        }
+        problems
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use kitbag_base::metrics::Metrics;
 use kitbag_base::workers::Workers;
-use kitbag_identity::Caller;
+use kitbag_identity::{Caller, Groups};
 use kitbag_knowledge::Holder;
 use kitbag_net::traces::{Arrival, Traces};
 use kitbag_sandbox::capabilities::ask::Answers;
 use kitbag_vault::Vault;
 
 use super::callee::Callee;
+use super::inspection::Inspection;
 use crate::Toolkits;
 use crate::audience::Limited;
 use crate::invocations::Invocations;
@@ -26,6 +27,8 @@ pub struct CallServices {
     pub user_config: Arc<UserConfig>,
     /// Records of calls.
     pub invocations: Arc<Invocations>,
+    /// The operator's service that inspects calls, if there is one.
+    pub inspection: Option<Inspection>,
     /// Threads that process large arguments and results.
     pub workers: Workers,
     /// Counts of calls.
@@ -38,6 +41,8 @@ pub struct CallServices {
 pub struct Call<'a> {
     /// The calling user.
     pub caller: &'a Caller,
+    /// The user's groups.
+    pub groups: Groups,
     /// Holders whose documents the user may read; the user is one of them.
     pub readable: Arc<[Holder]>,
     /// Arrival time of the request, if calls are traced.

@@ -60,6 +60,11 @@ impl<'a> Recording<'a> {
         }
     }
 
+    /// The call, as its record will say it.
+    pub(super) fn call(&self) -> &BegunCall {
+        &self.call
+    }
+
     /// Notes that the call runs: should the process be killed meanwhile, it is recorded as interrupted.
     pub(super) fn begin(&self) {
         self.invocations.begin(self.call.clone());
@@ -286,11 +291,13 @@ mod tests {
             vault: Arc::new(Vault::open(database.clone(), key).await.expect("the vault opens")),
             user_config: Arc::new(UserConfig::new(database.clone())),
             invocations: invocations.clone(),
+            inspection: None,
             workers: Workers::start("worker", take_a_share).expect("there are threads"),
             metrics: Metrics::default(),
             traces: Traces::default(),
         };
         let call = Call {
+            groups: kitbag_identity::Groups::default(),
             readable: Arc::default(),
             caller: &caller,
             arrival: None,

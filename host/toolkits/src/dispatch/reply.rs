@@ -8,14 +8,17 @@ use kitbag_manifest::question::Question;
 pub use kitbag_manifest::reply::ErrorCode;
 use kitbag_manifest::{ToolkitDefinition, offers, reply};
 use kitbag_sandbox::contract::{CallError, ToolError, ToolResult};
-use kitbag_sandbox::observations::{MissingSecrets, QuestionId, Reason, SignInFailure};
+use kitbag_sandbox::observations::{MissingSecrets, QuestionId, Reason, RefusedHosts, SignInFailure};
 use kitbag_sandbox::{Ended, Fault};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::inspection::Refusal;
 use crate::limited_calls::OverLimit;
 use crate::reach::ReachItem;
 
+/// How errors name the egress policy.
+const POLICY_SETTING: &str = "(setting egress-policy)";
 /// Maximum number of parts of a reach that an error names.
 const MAX_NAMED: usize = 5;
 
@@ -155,10 +158,57 @@ impl Failure {
         Self { needs_consent: true, ..reply::Failure::tool_error(error).into() }
     }
 
+    /// Explains that the operator does not permit hosts that the call asked for, unless the handler has said so.
+    pub(super) fn explain_refused_hosts(&mut self, refused: String) {
+        let envelope = &mut self.envelope;
+        envelope.retryable = false;
+        if *envelope == reply::Failure::of_handler() {
+            envelope.error = refused;
+        } else if !envelope.error.contains(POLICY_SETTING) {
+            envelope.error = format!("{refused} The tool said: {}", envelope.error);
+        }
+    }
+
     /// Failure of a call that asks its user a question which has no answer yet.
     fn asks(id: QuestionId, question: Question) -> Self {
         let error = format!("The tool asks its user, and nobody has answered: {}", question.message);
         Self { question: Some(Box::new((id, question))), ..reply::Failure::tool_error(error).into() }
+    }
+
+    /// Failure of a call whose arguments the operator's service has not allowed.
+    pub(super) fn arguments_refused(refusal: &Refusal) -> Self {
+        let error = match refusal {
+            Refusal::ByService(reason) => format!(
+                "The service that inspects calls here has refused the arguments, and the tool did not run{}. Your operator has set \
+                 it up (setting dlp-url): ask them.",
+                told(reason.as_deref())
+            ),
+            Refusal::Unavailable => "The service that inspects calls here does not answer, so the tool did not run. Try again in \
+                                     a moment, or ask your operator (setting dlp-url)."
+                .to_owned(),
+            Refusal::TooLarge => "The arguments are too large for the service that inspects calls here, so the tool did not run. \
+                                  Your operator has set it up (setting dlp-url)."
+                .to_owned(),
+        };
+        reply::Failure::tool_error(error).retryable(*refusal == Refusal::Unavailable).into()
+    }
+
+    /// Failure of a call whose result the operator's service has not allowed. Not retryable, because the tool has run.
+    pub(super) fn result_refused(refusal: &Refusal) -> Self {
+        let error = match refusal {
+            Refusal::ByService(reason) => format!(
+                "The tool has run, and the service that inspects calls here has refused its result{}. Your operator has set it up \
+                 (setting dlp-url): ask them.",
+                told(reason.as_deref())
+            ),
+            Refusal::Unavailable => "The tool has run, but the service that inspects calls here does not answer, so its result is \
+                                     withheld. Ask your operator (setting dlp-url)."
+                .to_owned(),
+            Refusal::TooLarge => "The tool has run, but its result is too large for the service that inspects calls here. Ask for \
+                                  less; your operator has set it up (setting dlp-url)."
+                .to_owned(),
+        };
+        reply::Failure::tool_error(error).into()
     }
 
     /// Failure of a call whose arguments could not be checked in time.
@@ -182,6 +232,11 @@ impl Failure {
         let envelope = reply::Failure::invalid_params(&violations);
         Self { violations, ..envelope.into() }
     }
+}
+
+/// Returns a reason as the end of a sentence.
+fn told(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 /// A result's structured value, checked against `output`.
@@ -230,6 +285,23 @@ pub(super) fn missing_secrets(ended: &Ended, missing: &MissingSecrets) -> Vec<St
 pub(super) fn sign_in_failure(ended: &Ended, failure: &SignInFailure) -> Option<Reason> {
     let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
     if is_handlers { failure.get() } else { None }
+}
+
+/// Returns the sentence about hosts that the operator does not permit to toolkits, for a handler's error: the handler
+/// received only a network error.
+pub(super) fn refused_hosts(ended: &Ended, refused: &RefusedHosts) -> Option<String> {
+    let is_handlers = matches!(ended, Ended::Refused(CallError::Tool(_) | CallError::Failure(_)));
+    if is_handlers { refused.in_words() } else { None }
+}
+
+/// Whether the reply has anything that comes from the handler: texts of faults are the host's own.
+pub(super) fn has_content(ended: &Ended) -> bool {
+    match ended {
+        Ended::Returned(_)
+        | Ended::Refused(CallError::Tool(_) | CallError::InvalidParams(_))
+        | Ended::Asked(..) => true,
+        Ended::Refused(CallError::Failure(_)) | Ended::Faulted(_) => false,
+    }
 }
 
 fn returned(result: &mut ToolResult, structured: Structured) -> Reply {
@@ -310,6 +382,36 @@ mod tests {
 
         assert!(failed.iter().all(|ended| sign_in_failure(ended, &noted) == Some(missing())));
         assert!(others.iter().all(|ended| sign_in_failure(ended, &noted).is_none()));
+    }
+
+    #[test]
+    fn a_handler_that_fails_for_the_egress_policy_is_told_from_one_that_fails_by_itself() {
+        let refused = RefusedHosts::default();
+        let error = |message: &str| ToolError { message: message.into(), retryable: true, data: None };
+        let failed = [
+            Ended::Refused(CallError::Tool(error("No answer."))),
+            Ended::Refused(CallError::Failure("at /src/lib.rs".into())),
+            Ended::Refused(CallError::Tool(error("a.example: refused (setting egress-policy)"))),
+        ];
+        let others = [
+            Ended::Refused(CallError::InvalidParams("/a: is odd".into())),
+            Ended::Returned(ToolResult::default()),
+        ];
+        assert!(failed.iter().all(|ended| refused_hosts(ended, &refused).is_none()));
+
+        refused.record("a.example");
+
+        assert!(others.iter().all(|ended| refused_hosts(ended, &refused).is_none()));
+        let said = failed.map(|ended| {
+            let refused = refused_hosts(&ended, &refused).expect("a sentence");
+            let mut failure = failure(ended);
+            failure.explain_refused_hosts(refused);
+            assert!(!failure.envelope.retryable);
+            failure.envelope.error
+        });
+        let sentence = refused.in_words().expect("a sentence");
+        assert_eq!(said[0], format!("{sentence} The tool said: No answer."));
+        assert_eq!(said[1..], [sentence, "a.example: refused (setting egress-policy)".to_owned()]);
     }
 
     #[test]

@@ -85,6 +85,10 @@ pub enum Outcome {
     OverLimit,
     /// The toolkit reaches further than the user has agreed to.
     NeedsConsent,
+    /// The operator's service that inspects calls has not allowed the arguments.
+    ArgumentsRefused,
+    /// The operator's service that inspects calls has not allowed the result.
+    ResultRefused,
     /// The call asked its user a question, and runs again with the answer.
     Asked,
     /// The toolkit could not run because of a server error.
@@ -110,7 +114,7 @@ impl From<Outcome> for Conclusion {
 
 impl Outcome {
     /// All outcomes, in display order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Succeeded,
         Self::ToolError,
         Self::InvalidParams,
@@ -121,13 +125,16 @@ impl Outcome {
         Self::Busy,
         Self::OverLimit,
         Self::NeedsConsent,
+        Self::ArgumentsRefused,
+        Self::ResultRefused,
         Self::Asked,
         Self::Unavailable,
         Self::Interrupted,
     ];
 
     /// Outcomes of calls that never ran.
-    pub const REFUSED: [Self; 4] = [Self::Busy, Self::InvalidParams, Self::OverLimit, Self::NeedsConsent];
+    pub const REFUSED: [Self; 5] =
+        [Self::Busy, Self::InvalidParams, Self::OverLimit, Self::NeedsConsent, Self::ArgumentsRefused];
 
     /// Whether the call gave its client no result, although the client waited for it.
     pub fn is_failure(self) -> bool {
@@ -147,6 +154,8 @@ impl Outcome {
             Self::Busy => "busy",
             Self::OverLimit => "over-limit",
             Self::NeedsConsent => "needs-consent",
+            Self::ArgumentsRefused => "arguments-refused",
+            Self::ResultRefused => "result-refused",
             Self::Asked => "asked",
             Self::Unavailable => "unavailable",
             Self::Interrupted => "interrupted",

@@ -11,7 +11,7 @@ use http::Response;
 use http_body_util::Full;
 use kitbag_manifest::OAuth2ClientCredentials;
 use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Allowlist, EgressError, EgressSettings};
+use kitbag_net::egress::{Allowlist, EgressError, EgressSettings, Membership};
 use secrecy::ExposeSecret as _;
 
 use super::*;
@@ -64,7 +64,8 @@ fn account(user: &str, toolkit: &str) -> Principal {
 
 fn policy(server: &TestServer) -> Policy {
     let listed = [format!("127.0.0.1:{}", server.port())];
-    Policy::Toolkit { allowlist: Arc::new(Allowlist::parse(listed).unwrap()), user: "ana".into() }
+    let allowlist = Arc::new(Allowlist::parse(listed).unwrap());
+    Policy::Toolkit { allowlist, user: "ana".into(), membership: Membership::none() }
 }
 
 fn sign_in(service: &OutboundAuth, server: &TestServer) -> SignIn {

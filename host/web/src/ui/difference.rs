@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use kitbag_access::values::toolkits::Difference;
-use kitbag_access::values::toolkits::difference::{Change, ImportChange, ItemChange, LineKind, TextChange};
+use kitbag_access::values::toolkits::difference::{
+    Change, GrantChange, ImportChange, ItemChange, LineKind, TextChange,
+};
+use kitbag_net::egress::RefusedHost;
 
 use super::text;
 
@@ -41,14 +44,19 @@ pub(super) struct Group {
 }
 
 impl ShownDifference {
-    /// Creates the view. `secret_users` is the number of users who have set each secret.
-    pub(super) fn of(difference: Difference, secret_users: &BTreeMap<String, u64>) -> Self {
+    /// Creates the view. `secret_users` is the number of users who have set each secret; `refused_hosts` are those that
+    /// the egress policy refuses.
+    pub(super) fn of(
+        difference: Difference,
+        secret_users: &BTreeMap<String, u64>,
+        refused_hosts: &[RefusedHost],
+    ) -> Self {
         let is_empty = difference.is_empty();
         let left_out = difference.left_out();
         let left_out = Some(left_out).filter(|lines| *lines > 0).map(|lines| text::count(lines, "line"));
         let Difference { grants, imports, toolkit, settings, tools, prompts, resources } = difference;
-        let grants =
-            grants.into_iter().map(|it| Grant::of(&it.capability, it.change, secret_users)).collect();
+        let grant = |it: GrantChange| Grant::of(&it.capability, it.change, secret_users, refused_hosts);
+        let grants = grants.into_iter().map(grant).collect();
         let toolkit = if toolkit.is_empty() {
             Vec::new()
         } else {
@@ -76,7 +84,12 @@ fn items(imports: Vec<ImportChange>) -> Vec<ItemChange> {
 }
 
 impl Grant {
-    fn of(capability: &str, change: Change, secret_users: &BTreeMap<String, u64>) -> Self {
+    fn of(
+        capability: &str,
+        change: Change,
+        secret_users: &BTreeMap<String, u64>,
+        refused_hosts: &[RefusedHost],
+    ) -> Self {
         let kinds = [
             ("egress ", "Network"),
             ("secret ", "Secret"),
@@ -90,7 +103,8 @@ impl Grant {
             let has = if *users == 1 { "has" } else { "have" };
             format!("{} {has} set it; this version could read it", text::count(*users, "user"))
         });
-        let note = note.filter(|_| change != Change::Removed);
+        let refused = refused_hosts.iter().find(|refused| kind == "Network" && refused.host == name);
+        let note = note.or_else(|| refused.map(RefusedHost::in_words)).filter(|_| change != Change::Removed);
         Self { kind, name: name.to_owned(), mark: change.into(), note }
     }
 }
@@ -138,22 +152,27 @@ pub(super) fn lines(change: &TextChange) -> impl Iterator<Item = (&'static str, 
 
 #[cfg(test)]
 mod tests {
-    use kitbag_access::values::toolkits::difference::GrantChange;
-
     use super::*;
 
     #[test]
-    fn a_secret_says_how_many_users_it_concerns() {
+    fn a_secret_says_how_many_users_it_concerns_and_a_host_that_it_is_refused() {
         let grant = |capability: &str, change| GrantChange { capability: capability.to_owned(), change };
         let grants = vec![
             grant("egress a.example", Change::Added),
+            grant("egress b.example", Change::Kept),
+            grant("egress c.example", Change::Removed),
             grant("secret KEY", Change::Kept),
             grant("secret NEW", Change::Added),
             grant("secret OLD", Change::Removed),
         ];
         let users = BTreeMap::from([("KEY".to_owned(), 12), ("NEW".to_owned(), 0), ("OLD".to_owned(), 1)]);
+        let refused = ["b.example", "c.example", "KEY"].map(|host| RefusedHost {
+            host: host.to_owned(),
+            in_part: false,
+            except_groups: vec!["sales".to_owned()],
+        });
 
-        let shown = ShownDifference::of(Difference { grants, ..Difference::default() }, &users);
+        let shown = ShownDifference::of(Difference { grants, ..Difference::default() }, &users, &refused);
 
         let rows: Vec<_> =
             shown.grants.iter().map(|it| (it.kind, it.name.as_str(), it.note.as_deref())).collect();
@@ -161,6 +180,8 @@ mod tests {
             rows,
             [
                 ("Network", "a.example", None),
+                ("Network", "b.example", Some("refused by egress-policy, except to members of sales")),
+                ("Network", "c.example", None),
                 ("Secret", "KEY", Some("12 users have set it; this version could read it")),
                 ("Secret", "NEW", None),
                 ("Secret", "OLD", None),
@@ -182,7 +203,8 @@ mod tests {
             import("wasi:sockets/udp", true, Change::Kept),
         ];
 
-        let shown = ShownDifference::of(Difference { imports, ..Difference::default() }, &BTreeMap::new());
+        let shown =
+            ShownDifference::of(Difference { imports, ..Difference::default() }, &BTreeMap::new(), &[]);
 
         let names = |group: &Group| group.items.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
         let groups: Vec<_> =

@@ -135,7 +135,11 @@ async fn page(
             Some(Comparison {
                 from: from.to_owned(),
                 to: to.to_owned(),
-                difference: ShownDifference::of(compared.difference, &compared.secret_users),
+                difference: ShownDifference::of(
+                    compared.difference,
+                    &compared.secret_users,
+                    &compared.refused_hosts,
+                ),
                 digest: compared.digest,
                 manifest_digest: compared.manifest_digest,
                 may_go_live,

@@ -15,7 +15,7 @@ use tokio::time::{Instant, interval_at};
 use super::component::{self, Component, Place, parameters, size};
 use super::diff::version_path;
 use super::ownership::print_taken;
-use super::{difference, print_warnings, read, uploads};
+use super::{difference, print_refused_hosts, print_warnings, read, uploads};
 use crate::cli::client::{Client, Connection};
 use crate::cli::confirmation::Confirmation;
 use crate::cli::documents::path_segment;
@@ -200,6 +200,7 @@ pub(in crate::cli) fn print(deployed: &Deployed) {
     for capability in &deployed.changes.removed {
         say!("  may no longer {}", difference::worded(capability));
     }
+    print_refused_hosts(&deployed.refused_hosts);
     print_warnings(&deployed.warnings);
     if let Some(taken) = &deployed.taken_over {
         print_taken(&deployed.id, taken);

@@ -51,8 +51,8 @@ pub(in crate::cli) struct Logs {
     #[arg(long)]
     tool: Option<String>,
     /// Only calls that ended so: succeeded, tool-error, invalid-params, failed, deadline, limit, cancelled, busy,
-    /// over-limit, needs-consent, asked, unavailable, interrupted; or any-failure for all but succeeded, cancelled
-    /// and asked.
+    /// over-limit, needs-consent, arguments-refused, result-refused, asked, unavailable, interrupted; or any-failure for
+    /// all but succeeded, cancelled and asked.
     #[arg(long)]
     outcome: Option<String>,
     /// Only calls whose id (see --json) is smaller: those before it. With --limit, page by page.

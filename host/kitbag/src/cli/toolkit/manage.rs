@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ownership::print_taken;
+use super::print_refused_hosts;
 use super::share;
 use crate::cli::client::Connection;
 use crate::cli::confirmation::Confirmation;
@@ -186,6 +187,7 @@ impl Rollback {
             client.send(Method::POST, &path, "application/json", wanted.to_string()).await?;
         report(&back, || {
             say!("{} {} is live.", self.id, back.version);
+            print_refused_hosts(&back.refused_hosts);
             if let Some(taken) = &back.taken_over {
                 print_taken(&self.id, taken);
             }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::deploy::{parameters_of, query};
 use super::difference;
-use super::{print_deployed, print_warnings};
+use super::{print_deployed, print_refused_hosts, print_warnings};
 use crate::cli::client::{Client, Connection};
 use crate::cli::confirmation::Confirmation;
 use crate::cli::error::CliError;
@@ -168,6 +168,7 @@ fn print(review: &Review) {
     say!("  {}", review.upload.provenance.told());
     say!("  SHA-256 {}", review.upload.digest);
     difference::print(&review.difference, &review.secret_users);
+    print_refused_hosts(&review.refused_hosts);
     print_warnings(&portability::warnings(&review.manifest));
 }
 

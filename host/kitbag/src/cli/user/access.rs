@@ -89,12 +89,15 @@ fn print(view: &AccessView) {
 }
 
 fn print_toolkit(toolkit: &ToolkitAccess) {
-    let ToolkitAccess { id, owner, by, reaches, people } = toolkit;
+    let ToolkitAccess { id, owner, by, reaches, refused_hosts, people } = toolkit;
     let preposition = if people.is_some() { "for" } else { "by" };
     say!("toolkit    {:<20} {} {}", id, preposition, Right::all_in_words(by));
     say!("           owned by {}", owner);
     if !reaches.is_empty() {
         say!("           reaches {}", reaches.iter().map(item_in_words).collect::<Vec<_>>().join(", "));
+    }
+    for refused in refused_hosts {
+        say!("           {}: {}", refused.host, refused.in_words());
     }
     if let Some(people) = people {
         say!("           {}", people.in_words(SHOWN_PEOPLE));

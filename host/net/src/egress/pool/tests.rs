@@ -8,8 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::egress::Allowlist;
 use crate::egress::connector::{Connected, Stream};
+use crate::egress::{Allowlist, Membership};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,7 +45,8 @@ fn toolkit() -> Arc<Allowlist> {
 }
 
 fn key(toolkit: &Arc<Allowlist>, user: &str, uri: &'static str) -> Arc<Key> {
-    let policy = Policy::Toolkit { allowlist: toolkit.clone(), user: user.into() };
+    let policy =
+        Policy::Toolkit { allowlist: toolkit.clone(), user: user.into(), membership: Membership::none() };
     Arc::new(Key { policy, target: target(uri) })
 }
 

@@ -101,7 +101,7 @@ async fn users_and_toolkits_share_no_connection() {
     let listed = [format!("127.0.0.1:{}", upstream.port())];
     let of_ana = listing_for("ana", &listed);
     let Policy::Toolkit { allowlist, .. } = of_ana.clone() else { panic!("it is a toolkit's") };
-    let of_ben = Policy::Toolkit { allowlist, user: "ben".into() };
+    let of_ben = Policy::Toolkit { allowlist, user: "ben".into(), membership: Membership::none() };
     let of_another_toolkit = listing_for("ana", &listed);
 
     for (connections, policy) in [(1, &of_ana), (2, &of_ben), (3, &of_another_toolkit), (4, &capture())] {

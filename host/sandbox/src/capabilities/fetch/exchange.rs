@@ -19,7 +19,7 @@ use super::FetchLimits;
 use super::ahead::{ReadAheadBody, read_ahead};
 use super::body::{counted, incoming};
 use super::redirect::RedirectMode;
-use crate::observations::{Log, MissingSecrets, SignInFailure, Usage};
+use crate::observations::{Log, MissingSecrets, RefusedHosts, SignInFailure, Usage};
 
 /// The state shared by all requests of one call.
 pub(super) struct Exchange {
@@ -35,6 +35,7 @@ pub(super) struct Exchange {
     pub(super) secrets: Arc<UserSecrets>,
     pub(super) missing: MissingSecrets,
     pub(super) sign_in_failure: SignInFailure,
+    pub(super) refused_hosts: RefusedHosts,
     pub(super) trace: Trace,
 }
 
@@ -215,10 +216,21 @@ impl Exchange {
                 matches!(why, SignInError::NoAccount { .. } | SignInError::AccountEnded { .. });
             self.sign_in_failure.record(failure, is_about_account);
         }
-        if let SignInError::MissingCredentials { names, .. } = why {
-            for name in names {
-                self.missing.host_asked(name);
+        match why {
+            SignInError::MissingCredentials { names, .. } => {
+                for name in names {
+                    self.missing.host_asked(name);
+                }
             }
+            SignInError::Egress(error) => self.note_refused_host(error),
+            _ => {}
+        }
+    }
+
+    /// Records a host that the operator does not permit to toolkits.
+    fn note_refused_host(&self, error: &EgressError) {
+        if let EgressError::ForbiddenHost { authority } = error {
+            self.refused_hosts.record(authority);
         }
     }
 
@@ -242,7 +254,10 @@ impl Exchange {
         let answer = self.egress.send_within(request, &self.policy, timeouts).await;
         match &answer {
             Ok(response) => span.status(response.status()),
-            Err(error) => span.failed(error.kind()),
+            Err(error) => {
+                span.failed(error.kind());
+                self.note_refused_host(error);
+            }
         }
         Ok(answer?)
     }
@@ -277,6 +292,8 @@ impl Failure {
 fn kind_of(error: &EgressError) -> Error {
     match error {
         EgressError::NotListed { .. } => Error::HttpRequestDenied,
+        // With its text, which names a declared host: no code says that somebody else has to change something.
+        EgressError::ForbiddenHost { .. } => Error::InternalError(Some(error.to_string())),
         EgressError::ForbiddenAddress { .. } => Error::DestinationIpProhibited,
         EgressError::Resolve { .. } => Error::DnsError { rcode: None, info_code: None },
         EgressError::Connect { .. } => Error::ConnectionRefused,

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Full};
 use kitbag_base::memory::MemoryBudget;
 use kitbag_manifest::{Auth, OAuth2ClientCredentials, ToolkitDefinition};
 use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Egress, EgressSettings};
+use kitbag_net::egress::{Egress, EgressSettings, Membership};
 use kitbag_vault::UserSecrets;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -81,6 +81,7 @@ impl Toolkit {
             grants: &Grants::of(&definition),
             owner: "op",
             user_id: &"ana".into(),
+            membership: &Membership::none(),
             secrets: &Arc::new(UserSecrets::of(secrets.collect())),
             progress: None,
             answers: None,

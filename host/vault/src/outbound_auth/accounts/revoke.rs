@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_manifest::egress::entry_for;
-use kitbag_net::egress::{Allowlist, Policy};
+use kitbag_net::egress::{Allowlist, Membership, Policy};
 use secrecy::{ExposeSecret, SecretString};
 use tracing::{info, warn};
 use url::Url;
@@ -76,7 +76,9 @@ impl Accounts {
         };
         // The toolkit's current declaration may allow other hosts.
         let allowlist = Arc::new(Allowlist::parse(&[entry_for(&Url::parse(url).ok()?)]).ok()?);
-        let policy = Policy::Toolkit { allowlist, user: principal.user_id.as_str().into() };
+        // Operators and other processes revoke too, which do not know the user's groups.
+        let membership = Membership::Unknown;
+        let policy = Policy::Toolkit { allowlist, user: principal.user_id.as_str().into(), membership };
         let form = [("token", token.expose_secret()), ("token_type_hint", kind)];
         let toolkit = &principal.toolkit_id;
         match client.post(url, &form, &self.egress, &policy).await {

@@ -12,7 +12,7 @@ use kitbag_database::Database;
 use kitbag_database::audit::Actor;
 use kitbag_manifest::{Auth, Auths, ClientAuth, ToolkitDefinition};
 use kitbag_net::egress::test_server::TestServer;
-use kitbag_net::egress::{Allowlist, EgressSettings};
+use kitbag_net::egress::{Allowlist, EgressSettings, Membership};
 use tempfile::TempDir;
 use url::{Url, form_urlencoded};
 
@@ -105,7 +105,7 @@ impl World {
 
     fn policy(&self) -> Policy {
         let allowlist = Arc::new(Allowlist::parse(&self.definition.egress).expect("hosts"));
-        Policy::Toolkit { allowlist, user: "ana".into() }
+        Policy::Toolkit { allowlist, user: "ana".into(), membership: Membership::none() }
     }
 
     /// Begins a connection as this user. Returns the state and the authorization URL.

@@ -83,7 +83,8 @@ fn outcome(facts: &Facts<'_>) -> String {
 fn tone(outcome: &str) -> &'static str {
     match outcome {
         "succeeded" | "cancelled" | "asked" => "",
-        "tool-error" | "invalid-params" | "busy" | "over-limit" | "needs-consent" => "warn",
+        "tool-error" | "invalid-params" | "busy" | "over-limit" | "needs-consent" | "arguments-refused"
+        | "result-refused" => "warn",
         _ => "bad",
     }
 }

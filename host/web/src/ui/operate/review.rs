@@ -118,7 +118,7 @@ async fn page(
         is_others: review.owner.as_ref().is_some_and(|owner| *owner != frame.user),
         changes_owner: review.changes_owner(&frame.user),
         frame: Some(frame.at(Section::Operate)),
-        difference: ShownDifference::of(difference, &review.secret_users),
+        difference: ShownDifference::of(difference, &review.secret_users, &review.refused_hosts),
         warnings: portability::warnings(&review.manifest),
         size: text::size(u64::try_from(review.upload.size).unwrap_or_default()),
         review,
