@@ -232,6 +232,7 @@ impl From<AccessError> for WebError {
             | AccessError::ReachChanged(_)
             | AccessError::ConsentWaits(_)
             | AccessError::HiddenAsAWhole(_)
+            | AccessError::CallersNotRecorded
             | AccessError::OwnEnd
             | AccessError::ExportOfOther(_)
             | AccessError::NoRoomForDocuments { .. } => StatusCode::CONFLICT,

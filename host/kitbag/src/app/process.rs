@@ -29,12 +29,13 @@ pub(super) async fn join(
 /// Fingerprints, by setting name, of the settings that must be equal in all processes of a service: sign-in,
 /// operators, and limits on stored data.
 fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
-    let shared: [(&str, &dyn Debug); 30] = [
+    let shared: [(&str, &dyn Debug); 33] = [
         ("accept-missing-audience", &settings.accept_missing_audience),
         ("accept-untyped-tokens", &settings.accept_untyped_tokens),
         ("allow-private-ranges", &settings.allow_private_ranges),
         ("allowed-origins", &settings.allowed_origins),
         ("audience", &settings.audience),
+        ("audit-calls-retention", &settings.audit_calls_retention),
         ("audit-retention", &settings.audit_retention),
         ("base-url", &settings.base_url),
         ("bin", &settings.bin),
@@ -54,8 +55,10 @@ fn shared_settings(settings: &Settings) -> BTreeMap<String, String> {
         ("keys-without-sign-in", &settings.keys_without_sign_in),
         ("log-records-per-toolkit", &settings.log_records_per_toolkit),
         ("log-retention", &settings.log_retention),
+        ("log-size", &settings.log_size),
         ("mcp-client-id", &settings.mcp_client_id),
         ("operators", &settings.operators),
+        ("record-callers", &settings.record_callers),
         ("require-signature", &settings.require_signature),
         ("scopes", &settings.scopes),
         ("token-algorithms", &settings.token_algorithms),
