@@ -163,10 +163,11 @@ async fn an_answered_call_whose_beginning_was_written_is_not_interrupted() {
     transaction.roll_back().await.expect("it can be");
     killed.close().await;
     // As they were when the process was killed, and as others leave the row of its call.
+    let now = Timestamp::now().as_millisecond();
     let running = format!(
         "DELETE FROM invocations; DELETE FROM call_counts; DELETE FROM audit_calls; DELETE FROM audit_chains;
          INSERT INTO running_calls (id, toolkit_id, version, tool, user_id, started_at)
-         VALUES ('{id}', 'a', '1.0.0', 't', 'ana', 0), ('other', 'a', '1.0.0', 't', 'ben', 0)"
+         VALUES ('{id}', 'a', '1.0.0', 't', 'ana', {now}), ('other', 'a', '1.0.0', 't', 'ben', {now})"
     );
     database.execute(&running).await;
 
