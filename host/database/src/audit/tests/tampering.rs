@@ -74,7 +74,9 @@ async fn what_the_server_writes_afterwards_does_not_hide_the_change() {
             match number {
                 0 => append_all(&database, &["E"]).await,
                 1 => database.reseal_audit().await.expect("there is room"),
-                _ => sweep(&audit.store, Duration::from_hours(1)).await.expect("there is room"),
+                _ => sweep(&audit.store, Retention::of_all(Duration::from_hours(1)))
+                    .await
+                    .expect("there is room"),
             }
 
             assert_ne!(faults(&database).await, [""; 0], "{change}, {number}");
@@ -193,8 +195,8 @@ async fn entries_removed_before_their_time_are_named() {
     age(&database, &[1, 2]).await;
     sweep(&audit.store, OF_A_DAY).await.expect("there is room");
 
-    assert_eq!(early(DAY).await, [""; 0]);
-    let found = early(3 * DAY).await;
+    assert_eq!(early(OF_A_DAY).await, [""; 0]);
+    let found = early(Retention::of_all(3 * DAY)).await;
     assert_one_contains(&found, "entries up to 2, the youngest of", "a shorter retention");
 }
 
