@@ -35,13 +35,13 @@ async fn command(server: &Kitbag, arguments: &[&str]) -> CommandOutput {
 async fn an_entry_says_who_called_what_and_nothing_of_arguments_and_results() {
     let kitbag = server().await;
     let ana = kitbag.as_user("ana");
-    ana.deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
+    ana.deploy(guests::TEXT.bytes()).await.assert_status(201);
     let una = kitbag.as_user("una");
-    una.call("greeter__greet", json!({ "name": CANARY })).await.text();
-    let key = una.post("/keys", &json!({ "name": CANARY })).await.assert_status(201).json();
+    una.call("text__count", json!({ "text": CANARY })).await.text();
+    let key = una.post("/keys", &json!({ "text": CANARY })).await.assert_status(201).json();
     let program = kitbag.with_token(text(&key, "key"));
-    program.post("/toolkits/greeter/tools/greet", &json!({ "name": CANARY })).await.assert_status(200);
-    program.post("/toolkits/greeter/tools/greet", &json!({ "nobody": CANARY })).await;
+    program.post("/toolkits/text/tools/count", &json!({ "text": CANARY })).await.assert_status(200);
+    program.post("/toolkits/text/tools/count", &json!({ "nobody": CANARY })).await;
 
     let entries = calls(&ana, "user=una").await;
 
@@ -49,7 +49,7 @@ async fn an_entry_says_who_called_what_and_nothing_of_arguments_and_results() {
     for entry in &entries {
         assert_eq!(
             (text(entry, "user"), text(entry, "toolkit"), text(entry, "tool")),
-            ("una", "greeter", "greet")
+            ("una", "text", "count")
         );
         assert!(entry["at"].as_str().is_some_and(|at| at.ends_with(".000Z")), "{entry}");
     }
@@ -79,14 +79,14 @@ async fn an_entry_says_who_called_what_and_nothing_of_arguments_and_results() {
 async fn only_operators_read_who_called_what() {
     let kitbag = server().await;
     let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
-    ana.deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
-    una.call("greeter__greet", json!({ "name": "una" })).await.text();
+    ana.deploy(guests::TEXT.bytes()).await.assert_status(201);
+    una.call("text__count", json!({ "text": "una" })).await.text();
 
     una.get("/audit/calls").await.assert_problem(403, "Only operators");
     una.get("/audit/calls?follow=true").await.assert_problem(403, "Only operators");
     kitbag.anonymous().get("/audit/calls").await.assert_status(401);
     // A key that only calls tools, of an operator.
-    let limited = json!({ "name": "limited", "toolkits": ["greeter"] });
+    let limited = json!({ "name": "limited", "toolkits": ["text"] });
     let limited = ana.post("/keys", &limited).await.assert_status(201).json();
     let limited = kitbag.with_token(text(&limited, "key"));
     limited.get("/audit/calls").await.assert_status(403);
@@ -102,8 +102,8 @@ async fn users_see_whether_their_calls_are_recorded_and_without_the_setting_none
 
     let off = Kitbag::start_with(|settings| settings.operators = "ana".parse().expect("a list")).await;
     let [ana, una] = ["ana", "una"].map(|name| off.as_user(name));
-    ana.deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
-    una.call("greeter__greet", json!({ "name": "una" })).await.text();
+    ana.deploy(guests::TEXT.bytes()).await.assert_status(201);
+    una.call("text__count", json!({ "text": "una" })).await.text();
     ana.get("/audit/calls").await.assert_problem(409, "record-callers");
     ana.get("/audit/calls?follow=true").await.assert_problem(409, "record-callers");
     assert_eq!(una.ask(SAYS, json!({})).await["me"]["callsAreRecorded"], false);
@@ -112,7 +112,7 @@ async fn users_see_whether_their_calls_are_recorded_and_without_the_setting_none
 
     let on = off.stop().await.changed(|settings| settings.record_callers = true).start().await;
     let [ana, una] = ["ana", "una"].map(|name| on.as_user(name));
-    una.call("greeter__greet", json!({ "name": "una" })).await.text();
+    una.call("text__count", json!({ "text": "una" })).await.text();
     assert_eq!(calls(&ana, "").await.len(), 1);
     assert_eq!(una.ask(SAYS, json!({})).await["me"]["callsAreRecorded"], true);
     let page = Visitor::sign_in(&on, "una").await.get("/ui/account").await;
@@ -120,7 +120,7 @@ async fn users_see_whether_their_calls_are_recorded_and_without_the_setting_none
 
     // What was recorded can still be read, and nothing follows.
     let off = on.stop().await.changed(|settings| settings.record_callers = false).start().await;
-    off.as_user("una").call("greeter__greet", json!({ "name": "una" })).await.text();
+    off.as_user("una").call("text__count", json!({ "text": "una" })).await.text();
     assert_eq!(calls(&off.as_user("ana"), "").await.len(), 1);
     off.as_user("ana").get("/audit/calls?follow=true").await.assert_problem(409, "record-callers");
 }
@@ -129,11 +129,11 @@ async fn users_see_whether_their_calls_are_recorded_and_without_the_setting_none
 async fn the_command_shows_calls_and_a_stream_goes_on_with_new_ones() {
     let kitbag = server().await;
     let [ana, una] = ["ana", "una"].map(|name| kitbag.as_user(name));
-    ana.deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
-    una.call("greeter__greet", json!({ "name": "una" })).await.text();
+    ana.deploy(guests::TEXT.bytes()).await.assert_status(201);
+    una.call("text__count", json!({ "text": "una" })).await.text();
 
     let shown = command(&kitbag, &["--calls", "--since", "1h"]).await.succeeded();
-    assert!(shown.contains("  greeter__greet  una  client=") && shown.contains("  succeeded  "), "{shown}");
+    assert!(shown.contains("  text__count  una  client=") && shown.contains("  succeeded  "), "{shown}");
     let document = command(&kitbag, &["--calls", "-o", "json"]).await.succeeded();
     let document: Value = serde_json::from_str(&document).expect("JSON");
     assert_eq!((&document[0]["sequence"], &document[0]["chain"]), (&json!(1), &json!("calls")));
@@ -141,7 +141,7 @@ async fn the_command_shows_calls_and_a_stream_goes_on_with_new_ones() {
 
     let mut stream = kitbag.anonymous().stream("/audit/calls?follow=true", ana.headers()).await;
     assert_eq!(stream.next().await.expect("the first")["sequence"], 1);
-    una.call("greeter__greet", json!({ "name": "una" })).await.text();
+    una.call("text__count", json!({ "text": "una" })).await.text();
     assert_eq!(stream.next().await.expect("a new one")["sequence"], 2);
 }
 
@@ -156,7 +156,7 @@ async fn no_call_that_was_answered_is_lost_by_a_kill() {
         ServerProcess::start_with(data.path(), record).await
     };
     let mut server = start().await;
-    server.as_operator().await.deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
+    server.as_operator().await.deploy(guests::TEXT.bytes()).await.assert_status(201);
     let answered: Vec<_> = (0..USERS).map(|_| Arc::new(AtomicUsize::new(0))).collect();
 
     for round in 0..3_u64 {
@@ -165,8 +165,8 @@ async fn no_call_that_was_answered_is_lost_by_a_kill() {
             let user = server.as_user(&format!("user-{number}")).await;
             let answered = answered.clone();
             callers.push(tokio::spawn(async move {
-                let name = json!({ "name": "una" });
-                while user.try_call("greeter", "greet", &name).await {
+                let name = json!({ "text": "una" });
+                while user.try_call("text", "count", &name).await {
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
             }));
@@ -224,9 +224,9 @@ const TAMPERINGS: [(&str, &str); 4] = [
 async fn changes_of_calls_are_found_by_doctor_and_over_http() {
     for (tampering, fault) in TAMPERINGS {
         let server = server().await;
-        server.as_user("ana").deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
+        server.as_user("ana").deploy(guests::TEXT.bytes()).await.assert_status(201);
         for _ in 0..3 {
-            server.as_user("una").call("greeter__greet", json!({ "name": "una" })).await.text();
+            server.as_user("una").call("text__count", json!({ "text": "una" })).await.text();
         }
         let shown = command(&server, &["--verify"]).await.succeeded();
         assert!(shown.contains("chain calls: entries verified: 3\n"), "{shown}");
@@ -241,7 +241,7 @@ async fn changes_of_calls_are_found_by_doctor_and_over_http() {
         let found = command(&server, &["--verify"]).await;
         assert!(found.code == Some(5) && found.stdout.contains("problem: "), "{tampering}: {found:?}");
         // What is written next does not hide it.
-        server.as_user("una").call("greeter__greet", json!({ "name": "una" })).await.text();
+        server.as_user("una").call("text__count", json!({ "text": "una" })).await.text();
         assert_eq!(calls(&server.as_user("ana"), "limit=1").await.len(), 1);
         let found = command(&server, &["--verify"]).await;
         assert!(found.code == Some(5), "{tampering}: {found:?}");
@@ -260,8 +260,8 @@ async fn anchors_cover_calls() {
         settings.bounds.anchor_interval = Duration::from_millis(50);
     });
     let server = server.start().await;
-    server.as_user("ana").deploy(guests::GREETER_V1.bytes()).await.assert_status(201);
-    server.as_user("una").call("greeter__greet", json!({ "name": "una" })).await.text();
+    server.as_user("ana").deploy(guests::TEXT.bytes()).await.assert_status(201);
+    server.as_user("una").call("text__count", json!({ "text": "una" })).await.text();
     let compare = async |server: &Kitbag| command(server, &["--verify", "--anchors", &path]).await;
     // At the stop, all that is there is anchored.
     let server = server.stop().await.start().await;
