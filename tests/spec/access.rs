@@ -36,6 +36,7 @@ rest failures            yes     yes     no      401  | yes     yes     no      
 rest overview            yes     yes     no      401  | yes     yes     no      401
 rest audit               yes     yes     no      401  | yes     yes     no      401
 rest verify-audit        yes     yes     no      401  | yes     yes     no      401
+rest read-calls          yes     yes     no      401  | yes     yes     no      401
 rest uploads             yes     yes     no      401  | yes     yes     no      401
 rest review              hidden  hidden  no      401  | hidden  hidden  no      401
 rest deploy-upload       hidden  hidden  no      401  | hidden  hidden  no      401
@@ -115,6 +116,7 @@ impl Requester<'_> {
             "overview" => (get, "/overview", no_body),
             "audit" => (get, "/audit", no_body),
             "verify-audit" => (get, "/audit/verification", no_body),
+            "read-calls" => (get, "/audit/calls", no_body),
             "uploads" => (get, "/uploads", no_body),
             "review" => (get, "/uploads/none", no_body),
             "deploy-upload" => (Method::POST, "/uploads/none/deploy", NOTHING_REVIEWED.to_owned()),
@@ -202,7 +204,11 @@ impl Requester<'_> {
 
 #[tokio::test]
 async fn who_may_do_what_is_the_same_over_every_interface() {
-    let kitbag = Kitbag::start_with(|settings| settings.operators = "ana,ben".parse().expect("a list")).await;
+    let kitbag = Kitbag::start_with(|settings| {
+        settings.operators = "ana,ben".parse().expect("a list");
+        settings.record_callers = true;
+    })
+    .await;
     let ana = kitbag.as_user("ana");
     let mut lines = TABLE.trim_matches('\n').lines().skip(1);
     let header: Vec<_> =

@@ -104,8 +104,16 @@ async fn an_account_is_connected_used_renewed_and_ended() {
     assert_eq!((&account["connected"], &account["asked"]), (&json!(true), &json!("openid offline_access")));
     let shown = visitor.get("/ui/toolkits/account").await.assert_status(200);
     assert!(shown.text().contains("Connected ") && shown.text().contains("openid offline_access"));
+    assert_eq!(account["name"], "ana-there", "the provider's ID token says so");
+    shown.assert_says("Connected as <bdi>ana-there</bdi>");
     // Calls of another user do not use the account.
-    kitbag.as_user("ben").ask_api().await.assert_tool_error("none is connected");
+    let ben = kitbag.as_user("ben");
+    ben.ask_api().await.assert_tool_error("none is connected");
+    let named =
+        async |user: &User| user.logs("account").await.pop().expect("a record").get("account").cloned();
+    assert_eq!((named(&ana).await, named(&ben).await), (Some(json!("ana-there")), None));
+    let log = visitor.get("/ui/toolkits/account/log").await.assert_status(200);
+    log.assert_says("· as ana-there");
 
     // Twice, the access token expires and concurrent calls renew it.
     for _ in 0..2 {

@@ -1,6 +1,7 @@
 //! The audit log: each act has one entry, with the actor and the act, and without secrets.
 
 mod anchors;
+mod calls;
 mod reading;
 pub(crate) mod routes;
 mod tampering;

@@ -125,7 +125,7 @@ pub(crate) fn arguments(path: &[String], folder: &Path) -> Vec<String> {
 fn further_runs(path: &[String]) -> Vec<Vec<String>> {
     let path: Vec<_> = path.iter().map(String::as_str).collect();
     let runs: &[&[&str]] = match path.as_slice() {
-        ["audit"] => &[&["--verify"]],
+        ["audit"] => &[&["--verify"], &["--calls"]],
         ["collection", "list"] => &[&["--all"]],
         ["key", "revoke"] => &[&["evil", "--user", "evil"]],
         ["user", "access"] => &[&["--group", "evil"], &["--toolkit", "evil"], &["--host", "evil"]],

@@ -116,8 +116,30 @@ pub struct OAuth2AuthorizationCode {
     /// Revocation endpoint (RFC 7009); its host is listed in `egress`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocation_url: Option<String>,
+    /// Where the API says whose account it is. Without it, the name is that of the provider's ID token, if it sends one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account_name: Option<Box<AccountName>>,
     /// The one host that receives the token; it is listed in `egress`.
     pub api_host: String,
+}
+
+/// Where the API says whose account it is: asked once, when a user connects it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "rules", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccountName {
+    /// URL of a JSON document about the user, which the server gets with their token; at `apiHost`.
+    pub url: String,
+    /// JSON pointer (RFC 6901) to the name in that document, such as `/login`.
+    pub pointer: String,
+}
+
+impl OAuth2AuthorizationCode {
+    /// Returns the grant without what only says whose account it is.
+    #[must_use]
+    pub fn without_account_name(&self) -> Self {
+        Self { account_name: None, ..self.clone() }
+    }
 }
 
 /// How a client authenticates at a token endpoint (RFC 6749, section 2.3.1).

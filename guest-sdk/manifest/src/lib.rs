@@ -56,8 +56,8 @@ pub mod test_host;
 
 pub use annotations::ToolAnnotations;
 pub use auth::{
-    ApiKey, Auth, Auths, BasicAuth, ClientAuth, KeyPlace, OAuth2AuthorizationCode, OAuth2ClientCredentials,
-    OWN_PARAMETERS,
+    AccountName, ApiKey, Auth, Auths, BasicAuth, ClientAuth, KeyPlace, OAuth2AuthorizationCode,
+    OAuth2ClientCredentials, OWN_PARAMETERS,
 };
 pub use definition::{
     ConfigField, ConfigKind, SCOPE_ASK, SCOPE_CACHE, SCOPE_COLLECTIONS, SCOPE_INGEST, SCOPE_SEARCH,

@@ -83,8 +83,20 @@ pub struct AuthorizationCode {
     pub authorization_params: &'static [(&'static str, &'static str)],
     /// Revocation endpoint (RFC 7009); its host is listed in `egress`.
     pub revocation_url: Option<&'static str>,
+    /// Where the API says whose account it is, so that pages and records can. Without it, the name is that of the provider's
+    /// ID token, if it sends one.
+    pub account_name: Option<AccountName>,
     /// The one host that receives the token; listed in `egress`.
     pub api_host: &'static str,
+}
+
+/// Where the API says whose account it is: asked once, when a user connects it.
+#[derive(Clone, Debug, Default)]
+pub struct AccountName {
+    /// URL of a JSON document about the user, which the host gets with their token; at `api_host`.
+    pub url: &'static str,
+    /// JSON pointer (RFC 6901) to the name in that document, such as `/login`.
+    pub pointer: &'static str,
 }
 
 /// An API key that the host puts into a header or into the query.
@@ -216,6 +228,10 @@ impl From<AuthorizationCode> for Auth {
             client_auth: it.client_auth,
             authorization_params: it.authorization_params.iter().map(pair).collect(),
             revocation_url: it.revocation_url.map(str::to_owned),
+            account_name: it.account_name.map(|name| {
+                let [url, pointer] = [name.url, name.pointer].map(str::to_owned);
+                Box::new(kitbag_manifest::AccountName { url, pointer })
+            }),
             api_host: it.api_host.to_owned(),
         }))
     }

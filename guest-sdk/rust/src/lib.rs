@@ -110,7 +110,7 @@ pub mod sandbox;
 
 pub use arguments::NoArgs;
 pub use ask::{AskError, Asked};
-pub use auth::{ApiKey, Auth, AuthorizationCode, BasicAuth, ClientCredentials, KeyPlace};
+pub use auth::{AccountName, ApiKey, Auth, AuthorizationCode, BasicAuth, ClientCredentials, KeyPlace};
 pub use cache::Cache;
 pub use completion::{Completion, IntoValues};
 pub use ctx::Ctx;

@@ -93,6 +93,7 @@ const AUTHS: { [type: string]: Reader } = {
     clientAuth: optional(choice('must be "basic" or "post"', "basic", "post")),
     authorizationParams: optional(record(text)),
     revocationUrl: optional(text),
+    accountName: optional(object({ url: text, pointer: text })),
     apiHost: text,
   }),
   api_key: object({

@@ -188,6 +188,12 @@ export interface OAuth2AuthorizationCode {
   authorizationParams?: { readonly [name: string]: string } | undefined;
   /** Revocation endpoint (RFC 7009); its host is listed in `egress`. */
   revocationUrl?: string | undefined;
+  /**
+   * Where the API says whose account it is, so that pages and records can: the host gets `url`, at `apiHost`, once with the
+   * token of a user who connects an account, and reads the name at the JSON pointer, such as `/login`. Without it, the
+   * name is that of the provider's ID token, if it sends one.
+   */
+  accountName?: { readonly url: string; readonly pointer: string } | undefined;
   /** The only host that receives the token, written as in `egress`, where it must be listed too. */
   apiHost: string;
 }

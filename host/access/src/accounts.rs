@@ -40,6 +40,9 @@ pub struct AccountStatus {
     /// Time of connection: RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_at: Option<String>,
+    /// Name of the account, as its provider gave it when it was connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Scopes that the toolkit requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
@@ -87,6 +90,7 @@ impl VisibleToolkit {
             api_hosts: grants.iter().map(|grant| grant.api_host.clone()).collect(),
             provider: provider.unwrap_or_default(),
             connected,
+            name: account.as_ref().and_then(|account| account.name().map(str::to_owned)),
             connected_at: account.filter(|_| connected).map(|account| shown(account.connected_at)),
             asked: grant.scope.clone(),
             granted,
@@ -175,7 +179,7 @@ impl User {
             let grants = account_grants(self.toolkit(toolkit)?.definition());
             let account = self.stores().vault.stored_account(self.id(), toolkit).await?;
             let is_usable = |account: &Account| {
-                account.grants == grants && matches!(account.state, AccountState::Connected(_))
+                account.misfit(&grants).is_none() && matches!(account.state, AccountState::Connected(_))
             };
             if account.as_ref().is_some_and(is_usable) {
                 break;

@@ -158,6 +158,11 @@ pub enum AccessError {
     /// The limit of concurrent log readers is reached, for the user or in total.
     #[error("Too many logs are being read.")]
     TooManyReaders,
+    /// Calls have no entries in the audit log.
+    #[error(
+        "Calls are not written into the audit log here (setting `record-callers`). `kitbag toolkit logs` shows those of a toolkit."
+    )]
+    CallersNotRecorded,
     /// The toolkit does not exist for the user, or cannot be changed.
     #[error(transparent)]
     Toolkit(#[from] ToolkitError),

@@ -35,7 +35,7 @@
 //! | [`ToolkitAudiences::share`], [`ToolkitAudiences::unshare`] | operators, for own toolkits and those that are shared |
 //! | [`TrustedPublishers::reset`] | operators, for own toolkits and those that are shared |
 //! | [`TrustedPublishers::add`], [`TrustedPublishers::remove`] | operators |
-//! | [`Operator::audit`], [`Operator::verify_audit`], [`Operator::overview`] | operators |
+//! | [`Operator::audit`], [`Operator::calls`], [`Operator::verify_audit`], [`Operator::overview`] | operators |
 //! | [`User::operator`] | operators: deploy, review and manage toolkits, see which fail, rotate the master key |
 //!
 //! Which operator may change which toolkit depends on its owner at that moment, so the transaction that
@@ -144,7 +144,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use accounts::AccountStatus;
 pub use asking::{Asked, ForwardedAnswer, ResumedCall, Resumption};
 pub use audience::ToolkitAudiences;
-pub use audit::AuditReader;
+pub use audit::{AuditReader, CallReader};
 pub use collections::{AllCollections, CollectionOverview, UserCollections};
 pub use consents::ConsentStatus;
 pub use documents::{Documents, HolderDocuments};

@@ -92,8 +92,10 @@ pub(super) fn may_see(user: &str, toolkit: &Live) -> bool {
 /// content.
 pub(super) fn records_seen(user: &User, toolkit: &Live) -> Option<Scope> {
     let is_private = toolkit.definition.visibility == Visibility::Private;
-    if user.is_operator() || (is_private && toolkit.owner == user.id()) {
+    if user.is_operator() {
         Some(Scope::All)
+    } else if is_private && toolkit.owner == user.id() {
+        Some(Scope::Owned)
     } else {
         user.sees(toolkit).then_some(Scope::Own)
     }

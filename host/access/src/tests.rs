@@ -19,7 +19,7 @@ use kitbag_base::signatures::PublicKey;
 use kitbag_base::tasks::take_a_share;
 use kitbag_base::workers::Workers;
 use kitbag_database::Database;
-use kitbag_database::audit::Audit;
+use kitbag_database::audit::{Audit, CallEntries, CallQuery, Retention};
 use kitbag_database::peers::{Heard, Hint, Hints, Process, Profile};
 use kitbag_files::objects::Objects;
 use kitbag_identity::{
@@ -32,7 +32,7 @@ use kitbag_net::egress::{Egress, EgressSettings};
 use kitbag_net::traces::Traces;
 use kitbag_toolkits::code_runner::CodeRunner;
 use kitbag_toolkits::dispatch::{AdmissionLimits, CallServices, Dispatch};
-use kitbag_toolkits::invocations::{Invocations, Period, RetentionLimits, Scope};
+use kitbag_toolkits::invocations::{Auditing, Invocations, Period, RetentionLimits, Scope};
 use kitbag_toolkits::testing::{compiler, sandbox};
 use kitbag_toolkits::user_config::{UserConfig, UserConfigError};
 use kitbag_toolkits::{Claim, DeployTerms, Incoming, LimitedCalls, Origin, Rollback, ToolkitError, Toolkits};
@@ -63,8 +63,8 @@ list-secrets        yes     yes     hidden  hidden | yes     yes     yes     yes
 set-secret          yes     yes     hidden  hidden | yes     yes     yes     yes
 unset-secret        yes     yes     hidden  hidden | yes     yes     yes     yes
 agree               yes     yes     hidden  hidden | yes     yes     yes     yes
-read-calls          all     all     all     hidden | all     own     all     own
-count-calls         all     all     all     hidden | all     own     all     own
+read-calls          all     owned   all     hidden | all     own     all     own
+count-calls         all     owned   all     hidden | all     own     all     own
 upload              yes     no      yes     no     | yes     no      yes     no
 keep-upload         yes     no      yes     no     | yes     no      yes     no
 list-uploads        yes     no      yes     no     | yes     no      yes     no
@@ -90,6 +90,7 @@ add-publisher       yes     no      yes     no     | yes     no      yes     no
 remove-publisher    yes     no      yes     no     | yes     no      yes     no
 rotate-key          yes     no      yes     no     | yes     no      yes     no
 verify-audit        yes     no      yes     no     | yes     no      yes     no
+read-call-entries   yes     no      yes     no     | yes     no      yes     no
 ";
 
 /// Maximum lifetime of keys, and time after which they pause.
@@ -235,7 +236,8 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
     let profile = Profile::of_this_program(&Knowledge::job_settings(&capture, &options));
     let process = Process::register(database, profile, path).await.expect("it is registered");
     let kept = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
-    let invocations = Invocations::open(database.clone(), hints.clone(), &process, kept).await;
+    let invocations =
+        Invocations::open(database.clone(), hints.clone(), &process, kept, Auditing::off()).await;
     let invocations = Arc::new(invocations.expect("they open"));
     let services = CallServices {
         toolkits: toolkits.clone(),
@@ -262,7 +264,11 @@ async fn stores(path: &Path, database: &Database, hints: Hints) -> Stores {
         cache,
         user_config,
         invocations,
-        audit: Arc::new(Audit::new(database.clone(), Duration::MAX)),
+        audit: Arc::new(Audit::new(
+            database.clone(),
+            Retention::of_all(Duration::MAX),
+            CallEntries::WithCallers,
+        )),
         knowledge: knowledge.expect("it opens"),
         collections: Collections::open(database.clone()).await.expect("they can be read"),
         provisioning: Provisioning::open(
@@ -305,12 +311,11 @@ async fn attempt(user: &User, operation: &str, id: &str) -> &'static str {
         "agree" => agree(user, id).await,
         "see-picture" => user.listed().picture(&picture_of(id)).await.map(drop),
         "read-calls" => match user.records(id).await {
-            Ok(records) => return if records.scope() == Some(Scope::All) { "all" } else { "own" },
+            Ok(records) => return scope_name(records.scope().unwrap_or(Scope::Own)),
             Err(error) => Err(error),
         },
         "count-calls" => match count_calls(user, id).await {
-            Ok(Scope::All) => return "all",
-            Ok(Scope::Own) => return "own",
+            Ok(scope) => return scope_name(scope),
             Err(error) => Err(error),
         },
         _ => match user.operator() {
@@ -367,6 +372,14 @@ async fn agree(user: &User, id: &str) -> Result<(), AccessError> {
 
 fn own_terms() -> DeployTerms {
     DeployTerms { claim: Claim::OwnOnly, vouch: None }
+}
+
+fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::All => "all",
+        Scope::Owned => "owned",
+        Scope::Own => "own",
+    }
 }
 
 async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> Result<(), AccessError> {
@@ -427,6 +440,7 @@ async fn attempt_as_operator(operator: Operator, operation: &str, id: &str) -> R
         },
         "rotate-key" => operator.rotate_master_key().await.map(drop),
         "verify-audit" => operator.verify_audit().await.map(drop),
+        "read-call-entries" => operator.calls(CallQuery::default()).await.map(drop),
         other => panic!("no operation {other}"),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kitbag_database::audit::Actor;
 use kitbag_identity::{Caller, Groups, TokenProfile};
@@ -53,6 +54,12 @@ impl Access {
 }
 
 impl User {
+    /// Returns for how long the audit log keeps each call of the user, with their name; `None` if it has no calls
+    /// (setting `record-callers`).
+    pub fn calls_recorded_for(&self) -> Option<Duration> {
+        self.stores().audit.keeps_calls_for()
+    }
+
     /// Returns the user's id at the identity provider.
     pub fn id(&self) -> &str {
         &self.caller.user_id

@@ -4,7 +4,9 @@
 
 /// Audit entries, and their acts.
 pub mod audit {
-    pub use kitbag_database::audit::{Act, Actor, AuditFilter, AuditQuery, AuditRecord, Verification};
+    pub use kitbag_database::audit::{
+        Act, Actor, AuditFilter, AuditQuery, AuditRecord, CallFilter, CallQuery, CallRecord, Verification,
+    };
 }
 
 /// Tool that runs code written by models.
@@ -38,7 +40,7 @@ pub mod dispatch {
 pub mod invocations {
     pub use kitbag_toolkits::invocations::{
         Amount, Content, Facts, Failing, Filter, Hour, Latency, Logged, OutcomeFilter, Period, RANGES, Scope,
-        Usage,
+        Through, Usage,
     };
 }
 

@@ -10,8 +10,8 @@
 //! changed or removed; anchors that are kept elsewhere detect an older state of the whole log.
 //!
 //! Invariants:
-//! - an entry is written in the transaction of its act: neither exists without the other. Exceptions with a
-//!   transaction of their own: refusals, and the rotation of the master key, which ends in a file; it is
+//! - an entry is written in the transaction of its act: neither exists without the other. Exceptions: calls, which
+//!   are no acts and have a chain of their own (`calls`); and, with a transaction of their own, refusals, and the rotation of the master key, which ends in a file; it is
 //!   recorded before the old key is removed from that file;
 //! - entries are appended, and removed from the beginning of a chain when they are too old; none is changed;
 //! - whoever seals a row again has verified its seal before, and records a fault in the same transaction;
@@ -20,6 +20,7 @@
 
 mod act;
 mod anchors;
+mod calls;
 mod chain;
 mod ends;
 mod entry;
@@ -39,6 +40,9 @@ use kitbag_base::shares::{Share, Shares};
 use crate::{Database, Transaction};
 pub use act::Act;
 pub use anchors::{Anchor, AnchorKey, AnchoredEnd, Anchoring, NewAnchor, NoAnchor, SignedAnchor};
+pub use calls::{
+    CHAIN as CALLS, CallEntry, CallFilter, CallQuery, CallReading, CallRecord, append_calls, missing_calls,
+};
 pub use entry::{Actor, AuditRecord, Entry, Outcome};
 pub use reading::{AuditFilter, AuditQuery, AuditReading};
 use refusals::Refusals;
@@ -52,6 +56,31 @@ pub use verification::{ChainEnds, ChainFault, Verification, verify};
 const MAX_READERS: usize = 64;
 const MAX_READERS_PER_USER: usize = 8;
 
+/// Ages before which no entry is removed.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    /// Entries about acts.
+    pub acts: Duration,
+    /// Entries about calls.
+    pub calls: Duration,
+}
+
+impl Retention {
+    /// Creates the retention of entries that are all kept for this time.
+    pub const fn of_all(age: Duration) -> Self {
+        Self { acts: age, calls: age }
+    }
+}
+
+/// Whether calls have entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEntries {
+    /// They have none.
+    Off,
+    /// Each call has one, with its caller.
+    WithCallers,
+}
+
 /// Reads the audit log, records refusals, and removes old entries.
 pub struct Audit {
     store: Store,
@@ -59,12 +88,13 @@ pub struct Audit {
     readers: Shares,
     followers: Shares,
     verifiers: Shares,
-    retention: Duration,
+    retention: Retention,
+    calls: CallEntries,
 }
 
 impl Audit {
     /// Creates the audit log stored in `database`, whose entries are kept for `retention`.
-    pub fn new(database: Database, retention: Duration) -> Self {
+    pub fn new(database: Database, retention: Retention, calls: CallEntries) -> Self {
         Self {
             store: Store::new(database),
             refusals: Refusals::default(),
@@ -72,6 +102,7 @@ impl Audit {
             followers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
             verifiers: Shares::new(1, 1),
             retention,
+            calls,
         }
     }
 
@@ -97,6 +128,23 @@ impl Audit {
     /// Starts to make anchors of this log.
     pub fn anchoring(&self) -> Anchoring {
         Anchoring::new(self.store.clone(), self.retention)
+    }
+
+    /// Returns for how long entries about calls are kept; `None` if calls have none.
+    pub fn keeps_calls_for(&self) -> Option<Duration> {
+        (self.calls == CallEntries::WithCallers).then_some(self.retention.calls)
+    }
+
+    /// Returns whether there is any entry about a call.
+    pub async fn has_calls(&self) -> crate::Result<bool> {
+        let Store(database) = &self.store;
+        calls::are_there(database).await
+    }
+
+    /// Starts to read entries about calls. Includes all that were committed before.
+    pub async fn read_calls(&self, query: CallQuery) -> crate::Result<CallReading> {
+        let Store(database) = &self.store;
+        CallReading::start(database.clone(), query).await
     }
 
     /// Starts to read. Includes all acts that were committed before.

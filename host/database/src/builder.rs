@@ -11,6 +11,20 @@ pub struct StatementBuilder<'v> {
     values: Vec<Value<'v>>,
 }
 
+/// Maximum number of rows per statement.
+const MAX_BATCH_ROWS: usize = 128;
+
+/// Splits rows into batches for one statement each. Their lengths are powers of two, so that few statements have to be
+/// prepared, and all fit into the cache of prepared statements.
+pub fn batches<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let exponent = rows.len().min(MAX_BATCH_ROWS).checked_ilog2()?;
+        let (first, later) = rows.split_at(1 << exponent);
+        rows = later;
+        Some(first)
+    })
+}
+
 /// Builder for one row of a `VALUES` list.
 pub struct RowBuilder<'b, 'v> {
     statement: &'b mut StatementBuilder<'v>,
@@ -64,6 +78,7 @@ impl<'v> StatementBuilder<'v> {
 }
 
 impl<'v> RowBuilder<'_, 'v> {
+    /// Appends a parameter with its value.
     pub fn push_bind(&mut self, value: impl Into<Value<'v>>) -> &mut Self {
         self.statement.push(self.separator).push_bind(value);
         self.separator = ", ";

@@ -49,7 +49,7 @@ pub use sqlx::{AssertSqlSafe, FromRow};
 use sqlx::{Postgres, Sqlite};
 pub use sqlx_macros::FromRow;
 
-pub use builder::StatementBuilder;
+pub use builder::{RowBuilder, StatementBuilder, batches};
 pub use ended::{is_ended, refuse_ended, wait_for_writers};
 pub use error::DatabaseError;
 pub use holder::Holder;

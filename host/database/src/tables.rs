@@ -57,6 +57,7 @@ pub const TABLES: &[Table] = &[
     Table { users: &["user_id"], ..Table::named("toolkit_users") },
     // Entries keep the ids that users had when they acted: a changed one would break the chain.
     Table { ids: Some("id"), ..Table::named("audit") },
+    Table::named("audit_calls"),
     Table::named("audit_chains"),
     Table { is_never_empty: true, ..Table::named("audit_log") },
     Table { ids: Some("sequence"), is_never_empty: true, ..Table::named("issuers") },

@@ -57,7 +57,7 @@ use resources::Resources;
 use sandbox::Execution;
 pub use sandbox_limits::{compile_limits, limits};
 use stopping::Stopping;
-pub use storage::objects_location;
+pub use storage::{audit_retention, objects_location};
 use toolkits::ToolkitParts;
 use vault::UserData;
 pub use vault::key_source;

@@ -295,10 +295,17 @@ settings! {
     memory_for_calls: Maybe<Size> = Maybe::UNSET, "KITBAG_MEMORY_FOR_CALLS";
     /// How long the records of calls are kept.
     log_retention: Span = Span::days(14), "KITBAG_LOG_RETENTION";
-    /// Number of call records that are kept for each toolkit.
-    log_records_per_toolkit: u32 = 10_000, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
+    /// Size of all records of calls, beyond which the oldest of the toolkits with the most are removed before their time.
+    log_size: Size = Size::mebibytes(1024), "KITBAG_LOG_SIZE";
+    /// Number of records that are kept for each toolkit; by default as many as `log-retention` and `log-size` leave.
+    log_records_per_toolkit: u32 = u32::MAX, "KITBAG_LOG_RECORDS_PER_TOOLKIT";
     /// How long entries of the audit log are kept.
     audit_retention: Span = Span::days(400), "KITBAG_AUDIT_RETENTION";
+    /// Writes each call into the audit log too, for other systems (`kitbag audit --calls`): who called which tool, with which
+    /// account, and the outcome, never arguments or results. Users see on their page "Account" whether it is on.
+    record_callers: bool = false, "KITBAG_RECORD_CALLERS";
+    /// How long entries of calls are kept there.
+    audit_calls_retention: Span = Span::days(90), "KITBAG_AUDIT_CALLS_RETENTION";
     /// Where the signed ends of the audit log are kept, beyond the reach of who can write to the database: each hour a line is
     /// appended to a file (an absolute path), or sent to a URL (`https://…`) by POST; by default none.
     audit_anchor: Maybe<AuditAnchor> = Maybe::UNSET, "KITBAG_AUDIT_ANCHOR";

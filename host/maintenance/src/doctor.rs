@@ -19,11 +19,11 @@ mod seals;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use kitbag_base::disk::Disk;
 use kitbag_base::folder::Folder;
 use kitbag_base::ownership::{self, Distrust};
+use kitbag_database::audit::Retention;
 use kitbag_database::{Database, DatabaseError};
 use kitbag_files::objects::Location;
 use kitbag_files::stored_files::has_unfinished_restore;
@@ -56,8 +56,8 @@ pub struct Subject {
     /// Reserve of free disk space, below which the server stores nothing more, in bytes; `None` for the
     /// default.
     pub free_disk_space: Option<u64>,
-    /// Age before which the server removes no entry of the audit log.
-    pub audit_retention: Duration,
+    /// Ages before which the server removes no entry of the audit log.
+    pub audit_retention: Retention,
     /// Certificate of the server; `None` for plain HTTP.
     pub certificate: Option<Presented>,
     /// Depth of the checks.

@@ -118,6 +118,9 @@ impl Dispatch {
         listener: Option<ProgressListener>,
     ) -> Result<Reply, Unavailable> {
         let Call { arrival, tool, .. } = call;
+        if !self.services.invocations.can_record() {
+            return Err(Unavailable);
+        }
         let called = Called { toolkit: tool.toolkit(), method: tool.method(), name: &tool.record_name() };
         let span = self.services.traces.begin(arrival, called);
         let in_log = span.in_log();
@@ -231,7 +234,7 @@ impl Dispatch {
             return Ok((Reply::Failure(Failure::over_limit(id, &over)), Outcome::OverLimit.into()));
         }
         let config = self.config(tool.toolkit(), caller).await?;
-        recording.begin();
+        recording.begin(secrets.account_name(id).map(str::to_owned));
         let inspection = self.inspection_of(&call, recording);
         let (arguments, inspected) = match &inspection {
             None => (arguments, Ok(())),
@@ -413,6 +416,7 @@ async fn call_toolkit(
     let step = trace.begin(CallStep::Sandbox);
     let observations = Observations { trace: step.below(), ..code.new_observations() };
     recording.watch(&observations, &invocation.secrets);
+    recording.got_arguments(invocation.arguments.len());
     let mut report = match listener {
         None => code.call(invocation, &observations).await,
         Some(listener) => call_with_progress(code, invocation, &observations, listener).await,

@@ -4,6 +4,8 @@
 //! - a call that its process does not survive is recorded by another process, or by the next one;
 //! - a call never waits for its record: records that cannot be queued are dropped, and their number is
 //!   logged;
+//! - the entry of a call in the audit log, if calls have any, is never dropped: before its call is answered, it is in a
+//!   file (`journal`) that a kill of the process leaves behind, and no call runs while too many wait for the database;
 //! - the queue is bounded, for each user of a toolkit, for each toolkit and in total;
 //! - the records of the users with the most records are removed first, so that no user can displace the
 //!   records of others;
@@ -11,7 +13,9 @@
 //! - only the caller can read the content of a call, or an exact number that the toolkit could choose.
 
 mod counts;
+mod entries;
 mod filter;
+mod journal;
 mod latency;
 mod logged;
 mod operator_view;
@@ -26,16 +30,20 @@ mod tests;
 mod usage;
 mod writer;
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::OptionFuture;
 use jiff::Timestamp;
 use kitbag_base::shares::{Share, Shares};
 use kitbag_base::tasks::Interrupted;
-use kitbag_database::Database;
+use kitbag_database::audit::CallEntries;
 use kitbag_database::peers::{Hints, Process};
+use kitbag_database::{Database, DatabaseError};
+use thiserror::Error;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, Notify, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -48,15 +56,17 @@ pub use latency::{Latency, RANGES};
 pub use logged::{Amount, Content, Facts, Logged, OwnRecord};
 pub use operator_view::{AtMost, OperatorView};
 pub use reading::{Query, Reading, Scope};
-pub use record::{BegunCall, Conclusion, Outcome, Record};
+pub use record::{BegunCall, Conclusion, Lost, Outcome, Record, Through};
 pub use retention::RetentionLimits;
 pub use usage::{Failing, Hour, Usage};
 
 use counts::begin_of;
+use entries::Selection;
+use journal::Journal;
 use retention::Retention;
 use running::{CallNames, Running};
 use store::Store;
-use writer::{Committed, Inbox, Message, Writer};
+use writer::{AuditedCalls, Committed, Inbox, Message, Writer};
 
 /// Maximum number of bytes of queued records, in total.
 const MAX_QUEUED_BYTES: usize = 64 << 20;
@@ -64,10 +74,47 @@ const MAX_QUEUED_BYTES: usize = 64 << 20;
 const MAX_QUEUED_BYTES_PER_TOOLKIT: usize = 16 << 20;
 /// Maximum number of bytes of queued records per user of a toolkit.
 const MAX_QUEUED_BYTES_PER_USER: usize = 4 << 20;
+/// Number of entries of calls that wait for the database, from which no call runs: about 64 MiB.
+const MAX_WAITING_ENTRIES: usize = 100_000;
 /// Maximum number of concurrent readers, in total. As many again may follow a log.
 const MAX_READERS: usize = 256;
 /// Maximum number of concurrent readers per user.
 const MAX_READERS_PER_USER: usize = 16;
+
+/// What the audit log has of calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Auditing<'a> {
+    /// Whether calls have entries.
+    pub entries: CallEntries,
+    /// Data directory, for the calls whose entry is not in the database yet.
+    pub data: &'a Path,
+}
+
+impl Auditing<'_> {
+    /// No entries, also none of what an earlier process may have left.
+    pub fn off() -> Self {
+        Self { entries: CallEntries::Off, data: Path::new("") }
+    }
+}
+
+/// Error of opening the records.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The files of calls that are not in the database yet cannot be opened.
+    #[error("the calls that are not in the database yet cannot be read: {0}")]
+    Journal(#[from] io::Error),
+}
+
+/// The entries of calls on their way to the audit log.
+struct EntryQueue {
+    journal: Arc<Journal>,
+    selection: Selection,
+    /// Number of entries that are not in the database.
+    waiting: Arc<AtomicUsize>,
+}
 
 /// The records of all calls.
 pub struct Invocations {
@@ -78,6 +125,8 @@ pub struct Invocations {
     urgent: Arc<Notify>,
     room: Shares,
     room_of_users: Shares,
+    /// `None` if calls have no entries.
+    entries: Option<EntryQueue>,
     lost: Arc<AtomicU64>,
     committed: watch::Receiver<i64>,
     readers: Shares,
@@ -89,14 +138,17 @@ pub struct Invocations {
 
 impl Invocations {
     /// Starts to write records to `database`, and to remove those beyond `limits`. `hints` notify other
-    /// processes of new records; `process` is this one.
+    /// processes of new records; `process` is this one. Calls whose entry an earlier process could not write any more
+    /// are written first.
     pub async fn open(
         database: Database,
         hints: Hints,
         process: &Process,
         limits: RetentionLimits,
-    ) -> kitbag_database::Result<Self> {
+        auditing: Auditing<'_>,
+    ) -> Result<Self, OpenError> {
         let store = Store::new(database);
+        let entries = EntryQueue::open(&store, auditing).await?;
         let (queue, inbox) = unbounded_channel();
         let (committed, known) = watch::channel(store.newest().await?);
         let lost = Arc::new(AtomicU64::new(0));
@@ -111,8 +163,9 @@ impl Invocations {
             tokio::spawn(async move { ended.run_until_cancelled(watching).await });
         }
         let committed = Committed { newest: committed, hints, _others: others.drop_guard() };
-        let writer =
-            Writer::new(store.clone(), inbox, committed, lost.clone(), retention, Running::new(process.id()));
+        let running = Running::new(process.id());
+        let audited = entries.as_ref().map(EntryQueue::audited);
+        let writer = Writer::new(store.clone(), inbox, committed, lost.clone(), retention, running, audited);
         Ok(Self {
             store,
             names: CallNames::new(process),
@@ -120,6 +173,7 @@ impl Invocations {
             urgent,
             room: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_TOOLKIT),
             room_of_users: Shares::new(MAX_QUEUED_BYTES, MAX_QUEUED_BYTES_PER_USER),
+            entries,
             lost,
             committed: known,
             readers: Shares::new(MAX_READERS, MAX_READERS_PER_USER),
@@ -134,22 +188,33 @@ impl Invocations {
         self.names.next()
     }
 
-    /// Notes that a call has begun, which [`record`](Self::record) ends.
+    /// Whether a call can run: not while more entries of calls wait for the database than fit into memory.
+    pub fn can_record(&self) -> bool {
+        let waiting = self.entries.as_ref().map(|entries| entries.waiting.load(Ordering::Relaxed));
+        waiting.unwrap_or_default() < MAX_WAITING_ENTRIES
+    }
+
+    /// Notes that a call has begun, which [`record`](Self::record) ends. If the queue is full, nothing is noted.
     pub fn begin(&self, call: Arc<BegunCall>) {
-        // Fails if the writer has ended.
-        let _ = self.queue.send(Message::Begun(call));
+        if let Ok(room) = self.room.take(&call.toolkit, call.size()) {
+            // Fails if the writer has ended.
+            let _ = self.queue.send(Message::Begun(call, room));
+        }
     }
 
     /// Queues a record. If the queue is full, the record's content is omitted; if that is not enough, the
-    /// record is dropped.
+    /// record is dropped. Its entry in the audit log, if it has one, is safe from a kill of the process when this returns.
     pub fn record(&self, record: Record) {
+        if let Some(entries) = &self.entries {
+            entries.write(&record, &self.queue);
+        }
         let call = record.call.clone();
         let queued = self.with_room(Box::new(record));
         let queued = queued.or_else(|record| self.with_room(Box::new(record.without_content())));
         let is_kept = queued.is_ok_and(|message| self.queue.send(message).is_ok());
         if !is_kept {
             self.lost.fetch_add(1, Ordering::Relaxed);
-            let _ = self.queue.send(Message::Lost(call));
+            call.lost.mark();
         }
     }
 
@@ -240,8 +305,8 @@ impl Invocations {
         }
     }
 
-    /// Waits until all records queued so far are committed.
-    async fn flush(&self) {
+    /// Waits until all records and entries queued so far are committed.
+    pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         self.send_urgently(Message::Flush(done));
         // Fails if the writer has ended; then there is nothing left to write.
@@ -252,5 +317,45 @@ impl Invocations {
         // Fails if the writer has ended.
         let _ = self.queue.send(message);
         self.urgent.notify_one();
+    }
+}
+
+impl EntryQueue {
+    /// Writes what an earlier process has left behind. `None` if calls have no entries.
+    async fn open(
+        store: &Store,
+        Auditing { entries, data }: Auditing<'_>,
+    ) -> Result<Option<Self>, OpenError> {
+        if entries == CallEntries::Off && (data == Path::new("") || !Journal::is_there(data)) {
+            return Ok(None);
+        }
+        let (journal, left) = Journal::open(data)?;
+        store.recover(left).await?;
+        journal.clear()?;
+        if entries == CallEntries::Off {
+            Journal::remove(data)?;
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            journal: Arc::new(journal),
+            selection: Selection::default(),
+            waiting: Arc::default(),
+        }))
+    }
+
+    fn audited(&self) -> AuditedCalls {
+        AuditedCalls::new(self.journal.clone(), self.waiting.clone())
+    }
+
+    fn write(&self, record: &Record, queue: &UnboundedSender<Message>) {
+        if !self.selection.admits(record) {
+            return;
+        }
+        let entry = Box::new(entries::entry(record));
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.journal.write(record, |line| {
+            // Fails if the writer has ended: then the entry stays in the journal.
+            let _ = queue.send(Message::Entry(entry, line));
+        });
     }
 }

@@ -247,9 +247,10 @@ fn covers(agreed: &Auth, wanted: &Auth) -> bool {
                 }
         }
         (Auth::AuthorizationCode(agreed), Auth::AuthorizationCode(wanted)) => {
+            // The document with the name of the account is at the API, which has the token anyway.
             covers_scope(agreed.scope.as_deref(), wanted.scope.as_deref())
-                && *agreed == {
-                    let mut same = wanted.clone();
+                && agreed.without_account_name() == {
+                    let mut same = wanted.without_account_name();
                     same.scope.clone_from(&agreed.scope);
                     same
                 }

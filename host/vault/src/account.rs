@@ -4,7 +4,8 @@
 //! rotation, service copies and take-overs of toolkits therefore treat both alike.
 //!
 //! Invariants:
-//! - a token is never given to a guest, and leaves the vault only to be attached, renewed or revoked;
+//! - a token is never given to a guest, and leaves the vault only to be attached, renewed or revoked, and once to ask the API
+//!   whose account it is;
 //! - one process at a time renews the tokens of an account: providers revoke all of them when a refresh token
 //!   is used twice (RFC 9700, section 4.14.2);
 //! - new tokens are stored before they are used.
@@ -34,6 +35,10 @@ pub struct Account {
     pub grants: Vec<OAuth2AuthorizationCode>,
     /// Time of connection, in seconds since 1970.
     pub connected_at: i64,
+    /// Name of the account at its provider, if it has said one: text for people, of bounded length and without control
+    /// characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Connection state.
     pub state: AccountState,
 }
@@ -92,13 +97,25 @@ impl SecretSlot {
 }
 
 impl Account {
+    /// Returns the name of the account at its provider, while it is connected.
+    pub fn name(&self) -> Option<&str> {
+        match self.state {
+            AccountState::Connected(_) => self.name.as_deref(),
+            AccountState::Ended { .. } => None,
+        }
+    }
+
     /// Returns why the account is not good for these grants, as a clause; `None` if they are those for which
     /// it was connected.
     pub fn misfit(&self, grants: &[OAuth2AuthorizationCode]) -> Option<&'static str> {
-        let without_scopes = |grants: &[OAuth2AuthorizationCode]| -> Vec<_> {
-            grants.iter().map(|grant| OAuth2AuthorizationCode { scope: None, ..grant.clone() }).collect()
+        let sign_in = |grants: &[OAuth2AuthorizationCode]| -> Vec<_> {
+            grants.iter().map(OAuth2AuthorizationCode::without_account_name).collect()
         };
-        if self.grants == grants {
+        let without_scopes = |grants: &[OAuth2AuthorizationCode]| -> Vec<_> {
+            let grants = sign_in(grants).into_iter();
+            grants.map(|grant| OAuth2AuthorizationCode { scope: None, ..grant }).collect()
+        };
+        if sign_in(&self.grants) == sign_in(grants) {
             None
         } else if without_scopes(&self.grants) == without_scopes(grants) {
             Some("the toolkit asks for other scopes than when it was connected")

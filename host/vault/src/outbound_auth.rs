@@ -11,6 +11,7 @@
 //!   use;
 //! - no error contains a credential's value, a token, or free text from the token endpoint.
 
+mod account_name;
 mod accounts;
 mod answer;
 mod attached;

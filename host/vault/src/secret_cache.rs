@@ -259,6 +259,11 @@ impl UserSecrets {
         self.accounts.get(toolkit)
     }
 
+    /// Returns the name at its provider of the user's account for a toolkit, while it is connected.
+    pub fn account_name(&self, toolkit: &str) -> Option<&str> {
+        self.account(toolkit).and_then(|account| account.name())
+    }
+
     /// Returns the value of a secret, for a call of that toolkit.
     pub fn get(&self, toolkit: &str, name: &str) -> Option<&SecretString> {
         self.values.get(&(toolkit.to_owned(), name.to_owned()))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use kitbag_base::testing::abandon_after;
-use kitbag_database::audit::{Actor, verify};
+use kitbag_database::audit::{Actor, Retention, verify};
 use kitbag_database::sql;
 use secrecy::ExposeSecret;
 
@@ -413,7 +413,8 @@ async fn a_rotation_leaves_every_value_and_takes_the_old_key_away() {
 async fn expect_sealed_log(folder: &Path, master_key: &str) {
     let database = database(folder).await;
     let keys = audit_keys(&key_file(folder)).await.expect("a key");
-    let verified = verify(&database, Some(&keys), Duration::ZERO).await.expect("it is read");
+    let verified =
+        verify(&database, Some(&keys), Retention::of_all(Duration::ZERO)).await.expect("it is read");
     assert_eq!(verified.faults, []);
     assert_eq!(database.audit_key_names().await.expect("it is read"), [master_key]);
 }
@@ -432,7 +433,8 @@ async fn a_rotation_does_not_seal_what_somebody_has_changed_in_the_log_unseen() 
     vault.rotate(&Actor::server()).await.unwrap();
 
     let keys = audit_keys(&key_file(folder.path())).await.unwrap();
-    let verified = verify(vault.store.database(), Some(&keys), Duration::ZERO).await.unwrap();
+    let verified =
+        verify(vault.store.database(), Some(&keys), Retention::of_all(Duration::ZERO)).await.unwrap();
     let found: Vec<_> = verified.faults.iter().map(|fault| fault.what.as_str()).collect();
     assert!(found.len() == 1 && found[0].contains("the record of its ends was changed"), "{found:?}");
 }

@@ -234,6 +234,7 @@ impl From<AccessError> for WebError {
             | AccessError::ReachChanged(_)
             | AccessError::ConsentWaits(_)
             | AccessError::HiddenAsAWhole(_)
+            | AccessError::CallersNotRecorded
             | AccessError::OwnEnd
             | AccessError::NotProvisioned
             | AccessError::ExportOfOther(_)

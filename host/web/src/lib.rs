@@ -237,6 +237,7 @@ fn for_users(shared: &Shared, limits: Arc<CallLimits>) -> Router<Shared> {
         .route("/keys/{id}", delete(keys::revoke))
         .route("/failures", get(logs::failures))
         .route("/audit", get(audit::read))
+        .route("/audit/calls", get(audit::read_calls))
         .route("/audit/verification", get(audit::verify))
         .route("/overview", get(overview::show))
         .route("/vault/rotate", post(secrets::rotate))

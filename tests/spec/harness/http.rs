@@ -64,7 +64,18 @@ impl Http {
 
     /// Gets a path; `None` if the server closes the connection instead.
     pub(crate) async fn get_if_served(&self, path: &str) -> Option<Answer> {
-        let request = self.request(Method::GET, path, HeaderMap::new(), Bytes::new());
+        self.send_if_served(Method::GET, path, HeaderMap::new(), Bytes::new()).await
+    }
+
+    /// Sends a request; `None` if the server closes the connection instead of answering.
+    pub(crate) async fn send_if_served(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: impl Into<Bytes>,
+    ) -> Option<Answer> {
+        let request = self.request(method, path, headers, body.into());
         let (parts, body) = self.egress.send(request, &Policy::Operator).await.ok()?.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
         Some(Answer { status: parts.status, headers: parts.headers, body })

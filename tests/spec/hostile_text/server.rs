@@ -136,6 +136,7 @@ fn good(head: &Parts, server: &str) -> Response {
                 "removedEarly": fault,
             })
         }
+        (_, "/audit/calls") => return format!("{}\n", call_record()).into_response(),
         (_, "/audit") => return format!("{}\n", audit_record()).into_response(),
         (_, path) if path.ends_with("/logs") => {
             let record = json!({
@@ -273,9 +274,18 @@ fn audit_record() -> Value {
     })
 }
 
+fn call_record() -> Value {
+    json!({
+        "sequence": 1, "at": EVIL, "call": EVIL, "user": EVIL, "client": EVIL, "key": EVIL, "toolkit": EVIL, "version": EVIL,
+        "tool": EVIL, "account": EVIL, "outcome": EVIL, "argumentBytesAtMost": 1, "resultBytesAtMost": 0,
+        "durationMsAtMost": 100, "chain": EVIL, "hash": EVIL,
+    })
+}
+
 /// A user's account at an external provider.
 fn account() -> Value {
     json!({
+        "name": EVIL,
         "apiHosts": [EVIL], "provider": EVIL, "connected": true, "connectedAt": EVIL, "asked": EVIL, "granted": EVIL, "ended": EVIL,
         "missing": [EVIL],
     })

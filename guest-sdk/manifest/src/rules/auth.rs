@@ -8,7 +8,8 @@ use super::egress::check_host;
 use super::fields::is_upper_snake_case;
 use crate::egress::{CONNECTION_HEADERS, allows, entry_for, has_user_information, is_protected};
 use crate::{
-    ApiKey, Auth, Auths, KeyPlace, OAuth2AuthorizationCode, OWN_PARAMETERS, Problems, ToolkitDefinition,
+    AccountName, ApiKey, Auth, Auths, KeyPlace, OAuth2AuthorizationCode, OWN_PARAMETERS, Problems,
+    ToolkitDefinition,
 };
 
 /// Maximum number of `authorizationParams`.
@@ -89,6 +90,9 @@ fn account(
     if let Some(url) = &grant.revocation_url {
         listed_url(&format!("{path}.revocationUrl"), url, definition, problems);
     }
+    if let Some(name) = &grant.account_name {
+        account_name(&format!("{path}.accountName"), name, definition, problems);
+    }
     let params = &grant.authorization_params;
     let params_path = format!("{path}.authorizationParams");
     if params.len() > MAX_PARAMETERS {
@@ -101,6 +105,25 @@ fn account(
         } else if name.is_empty() || name.len() > MAX_TEXT_BYTES || value.len() > MAX_TEXT_BYTES {
             problems.add(path, format!("must have a name and a value of at most {MAX_TEXT_BYTES} bytes"));
         }
+    }
+}
+
+/// Checks where the API says whose account it is. The token is sent there.
+fn account_name(path: &str, name: &AccountName, definition: &ToolkitDefinition, problems: &mut Problems) {
+    let url_path = format!("{path}.url");
+    if let Some(url) = protected_url(&url_path, &name.url, problems) {
+        let is_api = |auth: &Auth| match auth {
+            Auth::AuthorizationCode(it) => allows(std::slice::from_ref(&it.api_host), &url),
+            _ => false,
+        };
+        if !definition.auth.iter().any(is_api) {
+            problems.add(url_path, format!("must be at apiHost, and not at {:?}", entry_for(&url)));
+        }
+    }
+    let is_pointer = name.pointer.starts_with('/') && name.pointer.len() <= MAX_TEXT_BYTES;
+    if !is_pointer {
+        let message = format!("must be a JSON pointer such as /login, of at most {MAX_TEXT_BYTES} bytes");
+        problems.add(format!("{path}.pointer"), message);
     }
 }
 

@@ -156,6 +156,7 @@ async fn a_value_for_everyone_and_an_account_hold_in_the_next_request_on_the_oth
     let account = Account {
         grants: Vec::new(),
         connected_at: 0,
+        name: None,
         state: AccountState::Ended { reason: "r".to_owned() },
     };
 

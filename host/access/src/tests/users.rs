@@ -111,6 +111,7 @@ const AFTER_ERASURE: &[(&str, &str)] = &[
     ("audit.actor", "who did what, for the time of the setting `audit-retention`"),
     ("audit.affected", "the same"),
     ("audit.name", "the same: with whom something was shared"),
+    ("audit_calls.actor", "who called what, for the time of the setting `audit-calls-retention`"),
     ("knowledge_revisions.holder", "a number that processes compare"),
     ("knowledge_usage.holder", "counts, all zero"),
     ("secret_revisions.user_id", "a number that processes compare"),
@@ -138,10 +139,12 @@ const ROWS: &str = "
     INSERT INTO scim_tokens VALUES (x'0a0b0c0d0e0f1011', 'entra', 'una', 1, NULL);
     INSERT INTO scim_users VALUES ('s1', 'una', 'una', 'una', 'una', TRUE, '{\"displayName\":\"una\"}', 1, 1);
     INSERT INTO invocations VALUES
-        (3, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1,
+        (3, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, NULL, 0, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1,
          NULL);
     INSERT INTO running_calls
-        SELECT 'c', id, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, NULL, 0 FROM processes;
+        SELECT 'c', id, 'books', '1.0.0', 'find', 'una', NULL, NULL, NULL, NULL, NULL, 0 FROM processes;
+    INSERT INTO audit_calls VALUES
+        (1, 'c', 0, 'una', NULL, NULL, 'books', '1.0.0', 'find', NULL, 'succeeded', NULL, NULL, NULL, x'00');
 ";
 
 /// A key of `una` that is older than the maximum lifetime.
@@ -194,6 +197,7 @@ async fn service() -> Fixture {
     let account = Account {
         grants: Vec::new(),
         connected_at: 1,
+        name: None,
         state: AccountState::Ended { reason: "it is over".to_owned() },
     };
     let vault = &fixture.access.stores().vault;

@@ -401,6 +401,8 @@ CREATE TABLE invocations (
     client      TEXT,
     key_id      TEXT,
     key_name    TEXT,
+    -- The provider's name for the account that the toolkit used.
+    account     TEXT,
     started_at  BIGINT NOT NULL,
     ended_at    BIGINT NOT NULL,
     -- Microseconds.
@@ -508,6 +510,37 @@ CREATE TABLE audit (
 );
 
 CREATE INDEX audit_by_age ON audit (at);
+
+-- Calls with their callers, for other systems, as far as the setting `record-callers` says: appended and never changed. One
+-- chain of its own, `calls`, which has a row in `audit_chains`.
+CREATE TABLE audit_calls (
+    -- From 1, without a gap, in the order in which the rows were committed: readers follow it.
+    sequence     BIGINT PRIMARY KEY,
+    -- Id of the call. No other call ever has it.
+    call         TEXT COLLATE "C" NOT NULL,
+    -- When the call began, to the second.
+    at           BIGINT NOT NULL,
+    -- The user, as their id was then.
+    actor        TEXT COLLATE "C" NOT NULL,
+    -- The OAuth client, or the id of the key, that acted for the user.
+    client       TEXT COLLATE "C",
+    program_key  TEXT COLLATE "C",
+    toolkit      TEXT COLLATE "C" NOT NULL,
+    version      TEXT COLLATE "C" NOT NULL,
+    tool         TEXT COLLATE "C" NOT NULL,
+    -- Whom the provider says that the toolkit's account belongs to.
+    account      TEXT COLLATE "C",
+    -- succeeded, tool-error, …: each `Outcome`
+    outcome      TEXT COLLATE "C" NOT NULL,
+    -- Upper bounds of ranges, NULL where nobody knows: bytes of the arguments and of the result, milliseconds.
+    arguments    BIGINT,
+    result       BIGINT,
+    duration     BIGINT,
+    -- SHA-256.
+    hash         BYTEA NOT NULL
+);
+
+CREATE INDEX audit_calls_by_age ON audit_calls (at);
 
 -- Where each chain of the audit log begins and ends.
 CREATE TABLE audit_chains (
@@ -726,6 +759,7 @@ CREATE TABLE running_calls (
     client      TEXT,
     key_id      TEXT,
     key_name    TEXT,
+    account     TEXT,
     run         TEXT,
     started_at  BIGINT NOT NULL
 );

@@ -372,6 +372,7 @@ CREATE TABLE running_calls (
     client      TEXT,
     key_id      TEXT,
     key_name    TEXT,
+    account     TEXT,
     run         TEXT,
     started_at  INTEGER NOT NULL
 ) STRICT;
@@ -391,6 +392,8 @@ CREATE TABLE invocations (
     client      TEXT,
     key_id      TEXT,
     key_name    TEXT,
+    -- The provider's name for the account that the toolkit used.
+    account     TEXT,
     started_at  INTEGER NOT NULL,
     ended_at    INTEGER NOT NULL,
     -- Microseconds.
@@ -498,6 +501,37 @@ CREATE TABLE audit (
 ) STRICT;
 
 CREATE INDEX audit_by_age ON audit (at);
+
+-- Calls with their callers, for other systems, as far as the setting `record-callers` says: appended and never changed. One
+-- chain of its own, `calls`, which has a row in `audit_chains`.
+CREATE TABLE audit_calls (
+    -- From 1, without a gap, in the order in which the rows were committed: readers follow it.
+    sequence     INTEGER PRIMARY KEY NOT NULL,
+    -- Id of the call. No other call ever has it.
+    call         TEXT NOT NULL,
+    -- When the call began, to the second.
+    at           INTEGER NOT NULL,
+    -- The user, as their id was then.
+    actor        TEXT NOT NULL,
+    -- The OAuth client, or the id of the key, that acted for the user.
+    client       TEXT,
+    program_key  TEXT,
+    toolkit      TEXT NOT NULL,
+    version      TEXT NOT NULL,
+    tool         TEXT NOT NULL,
+    -- Whom the provider says that the toolkit's account belongs to.
+    account      TEXT,
+    -- succeeded, tool-error, …: each `Outcome`
+    outcome      TEXT NOT NULL,
+    -- Upper bounds of ranges, NULL where nobody knows: bytes of the arguments and of the result, milliseconds.
+    arguments    INTEGER,
+    result       INTEGER,
+    duration     INTEGER,
+    -- SHA-256.
+    hash         BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX audit_calls_by_age ON audit_calls (at);
 
 -- Where each chain of the audit log begins and ends.
 CREATE TABLE audit_chains (

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -16,6 +15,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Retention;
+use super::calls;
 use super::ends;
 use super::entry::shown_time;
 use super::seals::SealingKeys;
@@ -57,6 +58,9 @@ pub struct AnchoredEnd {
     pub hash: String,
     /// Time of the entry: RFC 3339, UTC.
     pub at: String,
+    /// Time for which entries of this chain are kept, in seconds, where it is another one than that of the anchor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention_seconds: Option<u64>,
 }
 
 /// An anchor whose signature is right.
@@ -82,7 +86,7 @@ pub enum NoAnchor {
 /// Makes anchors, each with what has changed since the one before.
 pub struct Anchoring {
     store: Store,
-    retention: Duration,
+    retention: Retention,
     /// Newest anchored sequence number of each chain.
     anchored: BTreeMap<String, i64>,
 }
@@ -174,7 +178,7 @@ impl SignedAnchor {
 }
 
 impl Anchoring {
-    pub(super) fn new(store: Store, retention: Duration) -> Self {
+    pub(super) fn new(store: Store, retention: Retention) -> Self {
         Self { store, retention, anchored: BTreeMap::new() }
     }
 
@@ -201,7 +205,7 @@ impl Anchoring {
         let mut anchor = Anchor {
             at: shown_time(Timestamp::now().as_millisecond()),
             begun_at: log.as_ref().map(|log| shown_time(log.begun_at)),
-            retention_seconds: self.retention.as_secs(),
+            retention_seconds: self.retention.acts.as_secs(),
             chains: Vec::new(),
             faults: ends::fault_of_list(&mut snapshot, log.as_ref(), Some(keys), &names)
                 .await?
@@ -223,6 +227,7 @@ impl Anchoring {
                     sequence: ends.newest,
                     hash: hex::encode(&ends.newest_hash),
                     at: shown_time(at),
+                    retention_seconds: (chain == calls::CHAIN).then_some(self.retention.calls.as_secs()),
                 });
             }
             anchored.insert(chain, ends.newest);

@@ -5,6 +5,7 @@
 //!
 //! Lock order: the list of chains, then chains.
 
+use super::calls;
 use super::chain::GENESIS;
 use super::seals::{Covered, Seal, SealFault, SealingKeys};
 use super::verification::{ChainFault, LIST_REMOVED};
@@ -91,11 +92,13 @@ impl Ends {
 
     /// Corrects the newest end, so that the number of the next entry is free.
     async fn go_on_after_entries(&mut self, transaction: &mut Transaction) -> crate::Result<()> {
-        let last: Option<(i64, Vec<u8>)> =
+        let last = if self.chain == calls::CHAIN {
+            sql("SELECT sequence, hash FROM audit_calls ORDER BY sequence DESC LIMIT 1")
+        } else {
             sql("SELECT sequence, hash FROM audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1")
                 .bind(&self.chain)
-                .fetch_optional(transaction)
-                .await?;
+        };
+        let last: Option<(i64, Vec<u8>)> = last.fetch_optional(transaction).await?;
         if let Some(last) = last {
             (self.newest, self.newest_hash) = last;
         }
@@ -142,18 +145,27 @@ pub(super) async fn lock(
 /// Locks the chain of this process, which begins with its first entry.
 pub(super) async fn lock_own(transaction: &mut Transaction, breaks: &mut Breaks) -> crate::Result<Ends> {
     let chain = transaction.writer().to_owned();
-    if let Some(ends) = lock(transaction, &chain, breaks).await? {
+    lock_or_begin(transaction, &chain, breaks).await
+}
+
+/// Locks a chain, which begins with its first entry.
+pub(super) async fn lock_or_begin(
+    transaction: &mut Transaction,
+    chain: &str,
+    breaks: &mut Breaks,
+) -> crate::Result<Ends> {
+    if let Some(ends) = lock(transaction, chain, breaks).await? {
         return Ok(ends);
     }
     let chains = Chains::lock(transaction, breaks).await?;
-    // Another transaction of this process may have begun it while this one waited for the lock.
-    if let Some(ends) = lock(transaction, &chain, breaks).await? {
+    // Another transaction may have begun it while this one waited for the lock.
+    if let Some(ends) = lock(transaction, chain, breaks).await? {
         return Ok(ends);
     }
-    let mut ends = Ends::of_new(&chain);
+    let mut ends = Ends::of_new(chain);
     ends.go_on_after_entries(transaction).await?;
     sql(concat!("INSERT INTO audit_chains (", columns!(), ") VALUES ($1, 0, $2, 0, 0, $2, '', $3)"))
-        .bind(&chain)
+        .bind(chain)
         .bind(&GENESIS[..])
         .bind(Vec::<u8>::new())
         .execute(&mut *transaction)
@@ -175,18 +187,19 @@ pub(super) async fn reseal(transaction: &mut Transaction, breaks: &mut Breaks) -
     chains.save(transaction).await
 }
 
-/// Removes chains without entries, except the chain of this process. An entry that another process appends
-/// later restarts its chain.
+/// Removes chains without entries, except the chain of this process, and that of calls, whose readers go on after a
+/// sequence number. An entry that another process appends later restarts its chain.
 pub(super) async fn forget_empty(transaction: &mut Transaction, breaks: &mut Breaks) -> crate::Result<()> {
     let own = transaction.writer().to_owned();
     let chains = Chains::lock(transaction, breaks).await?;
     let empty: Vec<Ends> = sql(concat!(
         "UPDATE audit_chains SET newest = newest
-         WHERE chain <> $1 AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.chain = audit_chains.chain)
+         WHERE chain <> $1 AND chain <> $2 AND NOT EXISTS (SELECT 1 FROM audit WHERE audit.chain = audit_chains.chain)
          RETURNING ",
         columns!()
     ))
     .bind(&own)
+    .bind(calls::CHAIN)
     .fetch_all(&mut *transaction)
     .await?;
     for mut ends in empty {
@@ -292,11 +305,15 @@ pub(super) async fn read(snapshot: &mut Transaction, chain: &str) -> crate::Resu
 
 /// Returns the time of the newest entry, or that of the removed ones if none is left, in milliseconds since 1970.
 pub(super) async fn time_of_newest(snapshot: &mut Transaction, ends: &Ends) -> crate::Result<i64> {
-    let at: Option<i64> = sql("SELECT at FROM audit WHERE chain = $1 AND sequence = $2")
-        .bind(&ends.chain)
-        .bind(ends.newest)
-        .fetch_optional_value(snapshot)
-        .await?;
+    let at = if ends.chain == calls::CHAIN {
+        calls::time_of(snapshot, ends.newest).await?
+    } else {
+        sql("SELECT at FROM audit WHERE chain = $1 AND sequence = $2")
+            .bind(&ends.chain)
+            .bind(ends.newest)
+            .fetch_optional_value(snapshot)
+            .await?
+    };
     Ok(at.unwrap_or(ends.removed_at))
 }
 

@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 use tracing::warn;
 
-use super::Audit;
+use super::calls;
 use super::ends;
 use super::store::Store;
+use super::{Audit, Retention};
 
 /// Interval of removals.
 const INTERVAL: Duration = Duration::from_hours(1);
@@ -29,13 +30,19 @@ pub(super) fn start(audit: Weak<Audit>) {
     });
 }
 
-/// Removes entries older than `age`. The last removed hash of each chain stays stored, so that the rest still
-/// verifies.
-pub(super) async fn sweep(store: &Store, age: Duration) -> crate::Result<()> {
-    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let oldest = Timestamp::now().as_millisecond().saturating_sub(age);
+/// Removes old entries. The last removed hash of each chain stays stored, so that the rest still verifies.
+pub(super) async fn sweep(store: &Store, retention: Retention) -> crate::Result<()> {
+    let oldest = time_before(retention.acts);
     for chain in store.chains_before(oldest).await? {
         while store.remove_before(&chain, oldest, BATCH_ROWS).await? == BATCH_ROWS {}
     }
+    let oldest = time_before(retention.calls);
+    while store.remove_before(calls::CHAIN, oldest, BATCH_ROWS).await? == BATCH_ROWS {}
     store.change_ends(ends::forget_empty).await
+}
+
+/// Returns the time `age` ago, in milliseconds since 1970.
+pub(super) fn time_before(age: Duration) -> i64 {
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::now().as_millisecond().saturating_sub(age)
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use tracing::error;
 
 use super::act::Act;
+use super::calls::{self, CallRow};
 use super::chain::Covered;
 use super::ends::{self, Breaks, Ends};
 use super::entry::{Actor, AuditRecord, Entry, bounded, shown_time};
@@ -118,6 +119,68 @@ async fn insert(transaction: &mut Transaction, ends: &mut Ends, entry: &Entry<'_
     insert.bind(&hash[..]).execute(transaction).await?;
     (ends.newest, ends.newest_hash) = (sequence, hash.to_vec());
     Ok(())
+}
+
+/// An entry of any chain, as far as its chain is concerned.
+pub(super) enum Link {
+    /// An entry about an act.
+    Act(Row),
+    /// An entry about a call.
+    Call(CallRow),
+}
+
+impl Link {
+    /// Returns up to `limit` entries of a chain with `sequence > after`, oldest first.
+    pub(super) async fn read(
+        snapshot: &mut Transaction,
+        chain: &str,
+        after: i64,
+        limit: u32,
+    ) -> crate::Result<Vec<Self>> {
+        Ok(if chain == calls::CHAIN {
+            calls::links(snapshot, after, limit).await?.into_iter().map(Self::Call).collect()
+        } else {
+            links(snapshot, chain, after, limit).await?.into_iter().map(Self::Act).collect()
+        })
+    }
+
+    /// Returns the id, which increases along the chain.
+    pub(super) fn id(&self) -> i64 {
+        match self {
+            Self::Act(row) => row.id,
+            Self::Call(row) => row.sequence,
+        }
+    }
+
+    pub(super) fn sequence(&self) -> i64 {
+        match self {
+            Self::Act(row) => row.sequence,
+            Self::Call(row) => row.sequence,
+        }
+    }
+
+    /// Returns the time in milliseconds since 1970.
+    pub(super) fn at(&self) -> i64 {
+        match self {
+            Self::Act(row) => row.at,
+            Self::Call(row) => row.at,
+        }
+    }
+
+    /// Returns whether the entry is unchanged, and follows the entry with this number and hash.
+    pub(super) fn follows(&self, sequence: i64, hash: &[u8]) -> bool {
+        match self {
+            Self::Act(row) => row.follows(sequence, hash),
+            Self::Call(row) => row.follows(sequence, hash),
+        }
+    }
+
+    pub(super) fn into_hash(self) -> Vec<u8> {
+        match self {
+            Self::Act(row) => row.hash,
+            Self::Call(row) => row.hash,
+        }
+    }
 }
 
 impl Row {
@@ -258,7 +321,7 @@ impl Store {
         statement.bind(limit).fetch_all(self.0.readers()).await
     }
 
-    /// Returns the chains with entries older than `time`.
+    /// Returns the chains of acts with entries older than `time`.
     pub(super) async fn chains_before(&self, time: i64) -> crate::Result<Vec<String>> {
         sql("SELECT DISTINCT chain FROM audit WHERE at < $1").bind(time).fetch_values(self.0.readers()).await
     }
@@ -269,16 +332,16 @@ impl Store {
         let mut transaction = self.0.begin(Scope::Audit).await?;
         let mut breaks = Breaks::new();
         let Some(mut ends) = ends::lock(&mut transaction, chain, &mut breaks).await? else { return Ok(0) };
-        let rows = links(&mut transaction, chain, ends.removed, limit).await?;
+        let links = Link::read(&mut transaction, chain, ends.removed, limit).await?;
         let mut count = 0;
         let mut fault = None;
-        for row in rows.into_iter().take_while(|row| row.at < time) {
+        for link in links.into_iter().take_while(|link| link.at() < time) {
             // Somebody may have changed times, so that entries are removed early.
-            if !row.follows(ends.removed, &ends.removed_hash) {
-                fault.get_or_insert(row.sequence);
+            if !link.follows(ends.removed, &ends.removed_hash) {
+                fault.get_or_insert(link.sequence());
             }
-            (ends.removed, ends.removed_hash) = (row.sequence, row.hash);
-            ends.removed_at = ends.removed_at.max(row.at);
+            ends.removed_at = ends.removed_at.max(link.at());
+            (ends.removed, ends.removed_hash) = (link.sequence(), link.into_hash());
             count += 1;
         }
         if count == 0 {
@@ -287,11 +350,15 @@ impl Store {
         breaks.extend(fault.map(|sequence| {
             format!("chain {chain}: the entry {sequence}, or one before it, was changed or removed before it was old")
         }));
-        sql("DELETE FROM audit WHERE chain = $1 AND sequence <= $2")
-            .bind(chain)
-            .bind(ends.removed)
-            .execute(&mut transaction)
-            .await?;
+        if chain == calls::CHAIN {
+            calls::remove_until(&mut transaction, ends.removed).await?;
+        } else {
+            sql("DELETE FROM audit WHERE chain = $1 AND sequence <= $2")
+                .bind(chain)
+                .bind(ends.removed)
+                .execute(&mut transaction)
+                .await?;
+        }
         ends.save(&mut transaction).await?;
         record(&mut transaction, breaks).await?;
         transaction.commit().await?;
@@ -311,7 +378,7 @@ impl Store {
     }
 }
 
-/// Returns up to `limit` entries of a chain with `sequence > after`, oldest first.
+/// Returns up to `limit` acts of a chain with `sequence > after`, oldest first.
 pub(super) async fn links(
     snapshot: &mut Transaction,
     chain: &str,
@@ -332,7 +399,10 @@ pub(super) async fn links(
 
 /// Returns chains that have entries, but no row in `audit_chains`.
 pub(super) async fn unknown_chains(snapshot: &mut Transaction) -> crate::Result<Vec<String>> {
-    sql("SELECT DISTINCT chain FROM audit WHERE chain NOT IN (SELECT chain FROM audit_chains) ORDER BY chain")
-        .fetch_values(snapshot)
-        .await
+    sql("SELECT chain FROM audit WHERE chain NOT IN (SELECT chain FROM audit_chains)
+         UNION SELECT CAST($1 AS TEXT) WHERE EXISTS (SELECT 1 FROM audit_calls) AND $1 NOT IN (SELECT chain FROM audit_chains)
+         ORDER BY 1")
+    .bind(calls::CHAIN)
+    .fetch_values(snapshot)
+    .await
 }

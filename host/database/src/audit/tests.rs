@@ -6,15 +6,17 @@ use super::*;
 use crate::Scope;
 
 mod anchors;
+mod calls;
 mod tampering;
 
 const DAY: Duration = Duration::from_hours(24);
+const OF_A_DAY: Retention = Retention::of_all(DAY);
 
 async fn log() -> (TempDir, Database, Audit) {
     let folder = tempfile::tempdir().expect("a scratch directory");
     let database = Database::of_test(folder.path()).await;
     database.seal_audit_with(keys(&[1])).await.expect("there is room");
-    let audit = Audit::new(database.clone(), DAY);
+    let audit = Audit::new(database.clone(), OF_A_DAY, CallEntries::Off);
     (folder, database, audit)
 }
 
@@ -52,7 +54,7 @@ async fn faults(database: &Database) -> Vec<String> {
 
 /// Returns the faults of all chains, verified with these keys.
 async fn faults_with(database: &Database, numbers: &[u8]) -> Vec<String> {
-    let verified = verify(database, Some(&keys(numbers)), DAY).await.expect("it is read");
+    let verified = verify(database, Some(&keys(numbers)), OF_A_DAY).await.expect("it is read");
     verified.faults.into_iter().map(|fault| fault.what).collect()
 }
 
@@ -118,7 +120,7 @@ async fn old_entries_are_removed_from_the_beginning_and_the_rest_still_verifies(
     // Not the third one: later entries stay, even old ones.
     age(&database, &[1, 2, 4]).await;
 
-    sweep(&audit.store, DAY).await.expect("they are removed");
+    sweep(&audit.store, OF_A_DAY).await.expect("they are removed");
 
     assert_eq!(names(&read(&audit, AuditQuery::default()).await), ["C", "D"]);
     assert_eq!(faults(&database).await, [""; 0]);
@@ -126,7 +128,7 @@ async fn old_entries_are_removed_from_the_beginning_and_the_rest_still_verifies(
     assert_eq!(faults(&database).await, [""; 0]);
 
     age(&database, &[3, 4, 5]).await;
-    sweep(&audit.store, DAY).await.expect("they are removed");
+    sweep(&audit.store, OF_A_DAY).await.expect("they are removed");
     append_all(&database, &["F"]).await;
     assert_eq!(read(&audit, AuditQuery::default()).await[0].sequence, 6, "the chain goes on");
     assert_eq!(faults(&database).await, [""; 0]);

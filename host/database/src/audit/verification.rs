@@ -7,14 +7,16 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::Retention;
 use super::act::Act;
+use super::calls;
 use super::ends::{self, Ends};
 use super::entry::shown_time;
+use super::retention::time_before;
 use super::seals::SealingKeys;
-use super::store;
+use super::store::{self, Link};
 use crate::{Database, Transaction};
 
 /// Number of entries per page.
@@ -81,12 +83,12 @@ pub struct ChainFault {
     pub what: String,
 }
 
-/// Verifies all chains in one snapshot. `keys`: `None` if they are not available. `retention`: age before
+/// Verifies all chains in one snapshot. `keys`: `None` if they are not available. `retention`: ages before
 /// which no entry is removed.
 pub async fn verify(
     database: &Database,
     keys: Option<&SealingKeys>,
-    retention: Duration,
+    retention: Retention,
 ) -> crate::Result<Verification> {
     let mut snapshot = database.snapshot().await?;
     let mut result = Verification {
@@ -102,10 +104,10 @@ pub async fn verify(
     result.begun_at = log.as_ref().map(|log| shown_time(log.begun_at));
     result.faults.extend(ends::fault_of_list(&mut snapshot, log.as_ref(), keys, &chains).await?);
 
-    let age = i64::try_from((retention.saturating_sub(CLOCK_MARGIN)).as_millis()).unwrap_or(i64::MAX);
-    let oldest = Timestamp::now().as_millisecond().saturating_sub(age);
     for chain in chains {
         let Some(ends) = ends::read(&mut snapshot, &chain).await? else { continue };
+        let age = if chain == calls::CHAIN { retention.calls } else { retention.acts };
+        let oldest = time_before(age.saturating_sub(CLOCK_MARGIN));
         let before = result.entries;
         let sealed = keys.map_or(Ok(()), |keys| ends.check(keys));
         let fault = match (follow(&mut snapshot, &ends, &mut result).await?, sealed) {
@@ -140,29 +142,32 @@ async fn follow(
     let mut read = i64::MIN;
     let mut id = 0;
     loop {
-        let page = store::links(snapshot, &ends.chain, read, PAGE_ROWS).await?;
+        let page = Link::read(snapshot, &ends.chain, read, PAGE_ROWS).await?;
         if page.is_empty() {
             break;
         }
         for entry in page {
             result.entries += 1;
-            if entry.sequence <= sequence {
-                return Ok(Some(format!("the entry {} was added", entry.sequence)));
+            let number = entry.sequence();
+            if number <= sequence {
+                return Ok(Some(format!("the entry {number} was added")));
             }
-            if entry.sequence > sequence.saturating_add(1) {
-                return Ok(Some(removed(sequence, entry.sequence - 1)));
+            if number > sequence.saturating_add(1) {
+                return Ok(Some(removed(sequence, number - 1)));
             }
             if !entry.follows(sequence, &hash) {
-                return Ok(Some(format!("the entry {} was changed, or one before it", entry.sequence)));
+                return Ok(Some(format!("the entry {number} was changed, or one before it")));
             }
             // No hash covers it, and who reads by id would miss the entry.
-            if entry.id <= id {
-                return Ok(Some(format!("the id of the entry {} was changed", entry.sequence)));
+            if entry.id() <= id {
+                return Ok(Some(format!("the id of the entry {number} was changed")));
             }
-            if entry.act == Act::AuditBroken.name() {
-                result.recorded(&entry);
+            if let Link::Act(act) = &entry
+                && act.act == Act::AuditBroken.name()
+            {
+                result.recorded(act);
             }
-            (id, sequence, hash, read) = (entry.id, entry.sequence, entry.hash, entry.sequence);
+            (id, sequence, hash, read) = (entry.id(), number, entry.into_hash(), number);
         }
     }
     Ok(match () {

@@ -49,6 +49,9 @@ pub enum StartError {
     /// The database cannot be opened.
     #[error("cannot open the database: {0}")]
     Database(#[from] DatabaseError),
+    /// The records of calls cannot be opened.
+    #[error("cannot open the records of calls: {0}")]
+    Records(#[from] kitbag_toolkits::invocations::OpenError),
     /// Anchors of the audit log cannot be appended to their file.
     #[error("cannot write to {path} (the setting audit-anchor): {cause}")]
     Anchor {

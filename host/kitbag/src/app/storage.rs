@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_base::ownership;
 use kitbag_database::Database;
-use kitbag_database::audit::Audit;
+use kitbag_database::audit::{Audit, CallEntries, Retention};
 use kitbag_files::objects::{BucketLocation, Location, Objects};
 use kitbag_net::egress::Egress;
 use secrecy::ExposeSecret;
@@ -56,7 +56,18 @@ pub fn objects_location(settings: &Settings) -> Location {
 
 /// Opens the audit log and removes expired entries.
 pub(super) fn audit_log(settings: &Settings, database: &Database) -> Arc<Audit> {
-    let audit = Arc::new(Audit::new(database.clone(), settings.audit_retention.get()));
+    let audit = Audit::new(database.clone(), audit_retention(settings), call_entries(settings));
+    let audit = Arc::new(audit);
     audit.keep_removing();
     audit
+}
+
+/// Returns whether calls have entries in the audit log.
+pub(super) fn call_entries(settings: &Settings) -> CallEntries {
+    if settings.record_callers { CallEntries::WithCallers } else { CallEntries::Off }
+}
+
+/// Returns how long entries of the audit log are kept.
+pub fn audit_retention(settings: &Settings) -> Retention {
+    Retention { acts: settings.audit_retention.get(), calls: settings.audit_calls_retention.get() }
 }

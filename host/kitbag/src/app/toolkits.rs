@@ -8,7 +8,7 @@ use kitbag_toolkits::code_runner::CodeRunner;
 use kitbag_toolkits::dispatch::{
     AdmissionLimits, CallServices, Dispatch, Inspection, InspectionSettings, WhenUnavailable,
 };
-use kitbag_toolkits::invocations::{Invocations, RetentionLimits};
+use kitbag_toolkits::invocations::{Auditing, Invocations, RetentionLimits};
 use kitbag_toolkits::user_config::UserConfig;
 use kitbag_toolkits::{ConsentBy, Dependencies, Options, SignatureRule, Toolkits};
 use kitbag_vault::Vault;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::StartError;
 use super::resources::Resources;
 use super::sandbox::Execution;
+use super::storage::call_entries;
 use crate::settings::{ConsentSetting, DlpUnavailable, Issuer, Settings, SettingsError};
 
 /// The toolkits, and what their calls need and leave behind.
@@ -43,8 +44,10 @@ impl ToolkitParts {
         toolkits.updates.keep_asking_registries(stopping.clone());
         let user_config = Arc::new(UserConfig::new(resources.database.clone()));
         let Resources { database, hints, .. } = resources;
+        let auditing = Auditing { entries: call_entries(settings), data: &settings.data };
+        let limits = retention(settings);
         let invocations =
-            Invocations::open(database.clone(), hints.clone(), process, retention(settings)).await?;
+            Invocations::open(database.clone(), hints.clone(), process, limits, auditing).await?;
         let invocations = Arc::new(invocations);
         let services = CallServices {
             toolkits: toolkits.clone(),
@@ -148,7 +151,7 @@ fn retention(settings: &Settings) -> RetentionLimits {
     RetentionLimits {
         age: settings.log_retention.get(),
         records: settings.log_records_per_toolkit,
-        bytes: settings.bounds.log_size_per_toolkit,
+        bytes: settings.log_size.bytes(),
     }
 }
 

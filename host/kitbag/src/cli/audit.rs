@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use kitbag_database::audit::AuditRecord;
+use kitbag_database::audit::{AuditRecord, CallRecord};
 use serde_json::Value;
 use tokio::signal::ctrl_c;
 use tokio::time::sleep;
@@ -35,6 +35,7 @@ const MAX_KNOWN_IDS: usize = 10_000;
 #[command(
     after_help = "Examples:\n  kitbag audit --since 7d\n  kitbag audit --act toolkit --toolkit weather\n  \
                   kitbag audit --user ana --act secret.set -o json\n  kitbag audit --follow -o jsonl\n  \
+                  kitbag audit --calls --since 1d\n  kitbag audit --calls --follow -o jsonl\n  \
                   kitbag audit --verify\n  kitbag audit --verify --anchors /mnt/anchors/kitbag.jsonl\n\n\
                   No entry has a value of a secret, an argument or a result. docs/audit.md lists the acts."
 )]
@@ -42,6 +43,16 @@ pub(super) struct Audit {
     /// Go on with each act as it is done, until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
+    /// Show calls instead of acts: who called which tool, with which account, and the outcome. The server writes them if its
+    /// setting `record-callers` says so.
+    #[arg(long, conflicts_with = "act")]
+    calls: bool,
+    /// With --calls: only calls with this outcome, such as succeeded.
+    #[arg(long, requires = "calls")]
+    outcome: Option<String>,
+    /// With --calls: only entries after the one with this sequence number, such as the last that another system has received.
+    #[arg(long, value_name = "SEQUENCE", requires = "calls")]
+    after: Option<i64>,
     /// Only entries since: a duration such as 7d, or a time such as 2026-01-31T12:00:00Z.
     #[arg(long)]
     since: Option<String>,
@@ -60,12 +71,13 @@ pub(super) struct Audit {
     /// Only so many of the newest; by default 100, or all with --since.
     #[arg(long)]
     limit: Option<u32>,
-    /// Only entries whose id (see --json) is smaller: those before it. With --limit, page by page.
+    /// Only entries whose id (see --json), or with --calls whose sequence number, is smaller: those before it. With --limit, page by
+    /// page.
     #[arg(long, value_name = "ID", conflicts_with = "follow")]
     before: Option<i64>,
     /// Let the server verify that no entry was changed or removed, and print the ends of its chains. Ends with 5 if
     /// something was.
-    #[arg(long, conflicts_with_all = ["follow", "since", "until", "act", "user", "toolkit", "limit", "before"])]
+    #[arg(long, conflicts_with_all = ["follow", "calls", "since", "until", "act", "user", "toolkit", "limit", "before"])]
     verify: bool,
     /// With --verify: compare the log with the anchors in this file, which the server has written or sent (setting
     /// audit-anchor); `-` reads standard input.
@@ -98,6 +110,14 @@ struct Printed {
     ids: BTreeSet<i64>,
 }
 
+/// An entry to print.
+struct PrintedEntry {
+    /// Id of an act, or sequence number of a call.
+    id: i64,
+    at: Option<Timestamp>,
+    shown: Text,
+}
+
 impl Audit {
     pub(super) async fn run(self) -> Result<(), CliError> {
         if self.verify {
@@ -121,7 +141,7 @@ impl Audit {
         if format == Format::Json {
             return print_all(&mut lines).await;
         }
-        match print(&mut lines, &mut printed).await? {
+        match self.print(&mut lines, &mut printed).await? {
             Stopped::Lost(error) => Err(error),
             Stopped::Complete | Stopped::Unread => Ok(()),
         }
@@ -132,7 +152,7 @@ impl Audit {
         let mut printed = Printed::default();
         let mut lines = self.connection.clone().open().await?.lines(&self.path(&printed)).await?;
         loop {
-            match print(&mut lines, &mut printed).await? {
+            match self.print(&mut lines, &mut printed).await? {
                 Stopped::Unread => return Ok(()),
                 Stopped::Complete => note!("the server has ended the stream; connecting again"),
                 Stopped::Lost(error) => note!("{}; connecting again", error),
@@ -162,51 +182,71 @@ impl Audit {
         if self.follow {
             query.append_pair("follow", "true");
         }
-        if let Some(newest) = printed.newest {
+        if let Some(last) = printed.ids.last().filter(|_| self.calls) {
+            query.append_pair("after", &last.to_string());
+        } else if let Some(newest) = printed.newest {
             let since = newest.checked_sub(OVERLAP).unwrap_or(Timestamp::MIN);
             query.append_pair("since", &since.to_string());
         } else {
             query.extend_pairs(self.since.iter().map(|since| ("since", since)));
             query.extend_pairs(self.limit.iter().map(|limit| ("limit", limit.to_string())));
+            query.extend_pairs(self.after.iter().map(|after| ("after", after.to_string())));
         }
+        let Self { until, act, user, toolkit, outcome, .. } = self;
         let filters =
-            [("until", &self.until), ("act", &self.act), ("user", &self.user), ("toolkit", &self.toolkit)];
+            [("until", until), ("act", act), ("user", user), ("toolkit", toolkit), ("outcome", outcome)];
         query.extend_pairs(filters.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))));
         query.extend_pairs(self.before.iter().map(|before| ("before", before.to_string())));
-        format!("/audit?{}", query.finish())
+        let path = if self.calls { "/audit/calls" } else { "/audit" };
+        format!("{path}?{}", query.finish())
     }
-}
 
-async fn print(lines: &mut Lines, printed: &mut Printed) -> Result<Stopped, CliError> {
-    loop {
-        let line = match lines.next().await {
-            // An empty line is a keep-alive.
-            Ok(Some(line)) if line.is_empty() => continue,
-            Ok(Some(line)) => line,
-            Ok(None) => return Ok(Stopped::Complete),
-            Err(error) => return Ok(Stopped::Lost(error)),
-        };
-        let record: AuditRecord = serde_json::from_str(&line).map_err(unreadable)?;
-        if printed.ids.contains(&record.id) {
-            continue;
+    async fn print(&self, lines: &mut Lines, printed: &mut Printed) -> Result<Stopped, CliError> {
+        loop {
+            let line = match lines.next().await {
+                // An empty line is a keep-alive.
+                Ok(Some(line)) if line.is_empty() => continue,
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(Stopped::Complete),
+                Err(error) => return Ok(Stopped::Lost(error)),
+            };
+            let entry = self.parsed(&line)?;
+            // A stream of calls resumes after the last one.
+            if !self.calls && printed.ids.contains(&entry.id) {
+                continue;
+            }
+            let json = Text::json(&line);
+            let shown = match Format::current() {
+                Format::Text => &entry.shown,
+                Format::Json | Format::Jsonl => &json,
+            };
+            // Flushes each entry before waiting for the next one.
+            match try_print(shown) {
+                Ok(()) => printed.note(&entry),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Stopped::Unread),
+                Err(error) => return Err(CliError::new(format!("cannot print: {error}"))),
+            }
         }
-        let shown = match Format::current() {
-            Format::Text => shown(&record),
-            Format::Json | Format::Jsonl => Text::json(&line),
-        };
-        // Flushes each entry before waiting for the next one.
-        match try_print(&shown) {
-            Ok(()) => printed.note(&record),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Stopped::Unread),
-            Err(error) => return Err(CliError::new(format!("cannot print: {error}"))),
+    }
+
+    fn parsed(&self, line: &str) -> Result<PrintedEntry, CliError> {
+        if self.calls {
+            let record: CallRecord = serde_json::from_str(line).map_err(unreadable)?;
+            return Ok(PrintedEntry {
+                id: record.sequence,
+                at: record.at.parse().ok(),
+                shown: shown_call(&record),
+            });
         }
+        let record: AuditRecord = serde_json::from_str(line).map_err(unreadable)?;
+        Ok(PrintedEntry { id: record.id, at: record.at.parse().ok(), shown: shown(&record) })
     }
 }
 
 impl Printed {
-    fn note(&mut self, record: &AuditRecord) {
-        self.newest = self.newest.max(record.at.parse().ok());
-        self.ids.insert(record.id);
+    fn note(&mut self, entry: &PrintedEntry) {
+        self.newest = self.newest.max(entry.at);
+        self.ids.insert(entry.id);
         if self.ids.len() > MAX_KNOWN_IDS {
             self.ids.pop_first();
         }
@@ -246,6 +286,30 @@ fn shown(record: &AuditRecord) -> Text {
     line
 }
 
+/// Formats a call as one line: time, tool, user, and details.
+fn shown_call(record: &CallRecord) -> Text {
+    let CallRecord { at, toolkit, tool, user, .. } = record;
+    let mut line = text!("{}  {}__{}  {}", at, toolkit, tool, user);
+    let texts = [("client", &record.client), ("key", &record.key), ("account", &record.account)];
+    for (label, value) in texts.into_iter().filter_map(|(label, value)| Some((label, value.as_ref()?))) {
+        line.push(&text!("  {}={}", label, value));
+    }
+    line.push(&text!("  version={}  {}", record.version, record.outcome));
+    let numbers = [
+        ("arguments", record.argument_bytes_at_most, "bytes"),
+        ("result", record.result_bytes_at_most, "bytes"),
+        ("took", record.duration_ms_at_most, "ms"),
+    ];
+    for (label, value, unit) in numbers {
+        match value {
+            Some(0) => line.push(&text!("  {}=0", label)),
+            Some(number) => line.push(&text!("  {}<={} {}", label, number, unit)),
+            None => {}
+        }
+    }
+    line
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "map_err passes it so")]
 fn unreadable(error: serde_json::Error) -> CliError {
     CliError::new(format!("the server's answer cannot be read: {error}"))
@@ -269,6 +333,23 @@ mod tests {
         assert_eq!(
             line.as_str(),
             "2026-01-31T12:00:00.500Z  secret.set  ana  client=c\\n1  toolkit=books  name=API_KEY"
+        );
+    }
+
+    #[test]
+    fn a_call_is_one_line_whatever_its_texts_are() {
+        let record = json!({
+            "sequence": 3, "at": "2026-01-31T12:00:00.000Z", "call": "p-1", "user": "ana", "key": "k1", "toolkit": "books",
+            "version": "1.0.0", "tool": "find", "account": "ana@crm\n2026", "outcome": "succeeded",
+            "argumentBytesAtMost": 65536, "resultBytesAtMost": 0, "chain": "calls", "hash": "00",
+        });
+
+        let line = shown_call(&serde_json::from_value(record).expect("an entry"));
+
+        assert_eq!(
+            line.as_str(),
+            "2026-01-31T12:00:00.000Z  books__find  ana  key=k1  account=ana@crm\\n2026  version=1.0.0  succeeded  \
+             arguments<=65536 bytes  result=0"
         );
     }
 }

@@ -12,7 +12,7 @@ use super::output;
 use super::progress::StepProgress;
 use super::server_data::{self, ServerData};
 use super::terminal::{Text, counted, say};
-use crate::app::{certificate_files, egress_settings, objects_location};
+use crate::app::{audit_retention, certificate_files, egress_settings, objects_location};
 use crate::settings::{DatabaseLocation, Listen, Model, Settings};
 use crate::telemetry;
 
@@ -62,7 +62,7 @@ impl Doctor {
             model: used_model(&settings),
             model_is_optional: settings.model == Model::Default,
             free_disk_space: settings.free_disk_space.get().map(|size| size.bytes() as u64),
-            audit_retention: settings.audit_retention.get(),
+            audit_retention: audit_retention(&settings),
             certificate: presented(&settings),
             depth: if self.quick { Depth::Quick } else { Depth::Full },
         };

@@ -37,8 +37,6 @@ pub struct Bounds {
     pub concurrent_calls_per_user: usize,
     /// Upper bound of the calls of one toolkit that run at the same time; none by default.
     pub concurrent_calls_per_toolkit: usize,
-    /// Total size of the call records of each toolkit, in bytes.
-    pub log_size_per_toolkit: usize,
     /// Validity of an access token of local sign-in.
     pub access_token_lifetime: Duration,
     /// Limits of what an identity provider maintains here.
@@ -67,7 +65,6 @@ impl Default for Bounds {
             call_response_body: 16 * MIB,
             concurrent_calls_per_user: usize::MAX,
             concurrent_calls_per_toolkit: usize::MAX,
-            log_size_per_toolkit: 64 * MIB,
             access_token_lifetime: Lifetimes::default().access_token,
             provisioning: ProvisioningLimits::default(),
             anchor_interval: Duration::from_hours(1),

@@ -1,9 +1,7 @@
 //! Integrity of the audit log: detects changed and removed entries.
 
-use std::time::Duration;
-
 use kitbag_database::Database;
-use kitbag_database::audit::{self, ChainFault, SealingKeys};
+use kitbag_database::audit::{self, ChainFault, Retention, SealingKeys};
 use kitbag_vault::{KeySource, audit_keys, master_key_names};
 
 use super::{Examples, Report};
@@ -12,7 +10,7 @@ use super::{Examples, Report};
 pub(super) async fn check(
     database: &Database,
     source: &KeySource,
-    retention: Duration,
+    retention: Retention,
     report: &mut Report,
 ) -> kitbag_database::Result<()> {
     // `keys` reports why they cannot be read, and keys of secrets that are missing.
@@ -36,7 +34,7 @@ pub(super) async fn check(
     report.add(
         examples(verification.removed_early),
         "entries of the audit log were removed younger than audit-retention",
-        "find out who has run a server with a shorter audit-retention; if that was right, this ends when the entries would \
+        "find out who has run a server with a shorter audit-retention (of the chain `calls`: audit-calls-retention); if that was right, this ends when the entries would \
          have been removed anyway",
     );
     Ok(())

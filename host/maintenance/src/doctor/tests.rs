@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use kitbag_base::sha256::Sha256;
 use kitbag_database::Scope;
-use kitbag_database::audit::{Act, Actor, Audit, Entry, append};
+use kitbag_database::audit::{Act, Actor, Audit, CallEntries, Entry, Retention, append};
 use kitbag_knowledge::model::{DEFAULT_NAME, located};
 use kitbag_net::certificate::CertificateFiles;
 use kitbag_net::certificate::testing::Authority;
@@ -83,7 +83,7 @@ impl Scratch {
             model: None,
             model_is_optional: true,
             free_disk_space: Some(1),
-            audit_retention: Duration::from_hours(24),
+            audit_retention: Retention::of_all(Duration::from_hours(24)),
             certificate: None,
             depth: Depth::Full,
         }
@@ -250,7 +250,8 @@ async fn an_audit_log_that_somebody_has_changed_is_found_at_each_end_in_the_midd
 #[tokio::test]
 async fn entries_that_were_removed_before_their_time_are_found() {
     let scratch = Scratch::new().await;
-    let audit = Arc::new(Audit::new(scratch.database.clone(), Duration::ZERO));
+    let audit =
+        Arc::new(Audit::new(scratch.database.clone(), Retention::of_all(Duration::ZERO), CallEntries::Off));
 
     // A server whose setting was shorter than what this command is given.
     audit.keep_removing();
@@ -260,7 +261,7 @@ async fn entries_that_were_removed_before_their_time_are_found() {
 
     let found = scratch.assert_finds("removed younger than audit-retention: 1").await;
     assert!(found.examples[0].starts_with("chain file: entries up to 1, the youngest of 2"), "{found:?}");
-    let short = Subject { audit_retention: Duration::ZERO, ..scratch.subject() };
+    let short = Subject { audit_retention: Retention::of_all(Duration::ZERO), ..scratch.subject() };
     assert_eq!(examine(&short, &mut |_, _, _| {}).await.expect("it can look").findings, []);
 }
 

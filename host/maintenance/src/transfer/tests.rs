@@ -40,11 +40,13 @@ const ROWS: &str = "
     INSERT INTO agreed_reaches VALUES ('d', '{}');
     INSERT INTO consents VALUES ('ana', 't', 'ben', 'd', '1.0.0', 1, 1), ('ben', 'gone', 'ana', 'd', '1.0.0', 2, 0);
     INSERT INTO invocations VALUES
-        (3, 't', '1.0.0', 'tool', 'ana', 'client', NULL, NULL, -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1,
+        (3, 't', '1.0.0', 'tool', 'ana', 'client', NULL, NULL, NULL, -1, 1, 2, 'succeeded', NULL, 0, 0, 0, 0, 0, NULL, NULL, '[]', 1,
          NULL),
-        (4, 't', '1.0.0', 'tool', 'ben', NULL, 'k', 'key', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]',
+        (4, 't', '1.0.0', 'tool', 'ben', NULL, 'k', 'key', 'ben@crm', 0, 1, 2, 'limit', 'memory', 1, 2, 3, 4, 5, 'detail', '{}', '[1]',
          1, 'run');
-    INSERT INTO running_calls VALUES ('c', NULL, 't', '1.0.0', 'tool', 'ben', NULL, 'k', 'key', 'run', 6);
+    INSERT INTO running_calls VALUES ('c', NULL, 't', '1.0.0', 'tool', 'ben', NULL, 'k', 'key', 'ben@crm', 'run', 6);
+    INSERT INTO audit_calls VALUES
+        (7, 'c', 0, 'ben', NULL, 'k', 't', '1.0.0', 'tool', 'ben@crm', 'succeeded', 65536, 0, NULL, x'00');
     INSERT INTO call_counts VALUES (5, 't', 9223372036854775807, 3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
     INSERT INTO toolkit_users VALUES ('t', 'ana', 5), ('t', 'ben', 6);
     INSERT INTO issuers VALUES (1, 'local', 0), (2, 'https://one.example', 1), (7, 'https://gone.example', 2);

@@ -20,7 +20,7 @@ use super::call::{Call, CallServices};
 use super::callee::Callee;
 use super::redact;
 use super::reply::{self, Reply, Structured};
-use crate::invocations::{AtMost, BegunCall, Conclusion, Invocations, Outcome, Record};
+use crate::invocations::{AtMost, BegunCall, Conclusion, Invocations, Lost, Outcome, Record, Through};
 
 /// Tracing target of the log line about a call.
 const TARGET: &str = "kitbag::toolkit";
@@ -36,6 +36,7 @@ pub(super) struct Recording<'a> {
     workers: &'a Workers,
     call: Arc<BegunCall>,
     started: Instant,
+    argument_size: Option<usize>,
     watched: Option<(Observations, Arc<UserSecrets>)>,
     /// Time that the call spent in the sandbox; `None` if it did not reach the sandbox.
     in_sandbox: Option<Duration>,
@@ -53,6 +54,7 @@ impl<'a> Recording<'a> {
             workers: &services.workers,
             call: Arc::new(begun(services.invocations.new_call_id(), call)),
             started: Instant::now(),
+            argument_size: None,
             watched: None,
             in_sandbox: None,
             span,
@@ -65,9 +67,16 @@ impl<'a> Recording<'a> {
         &self.call
     }
 
-    /// Notes that the call runs: should the process be killed meanwhile, it is recorded as interrupted.
-    pub(super) fn begin(&self) {
+    /// Notes that the call runs, with the provider's name for the account that it can use: should the process be killed
+    /// meanwhile, it is recorded as interrupted.
+    pub(super) fn begin(&mut self, account: Option<String>) {
+        Arc::make_mut(&mut self.call).account = account;
         self.invocations.begin(self.call.clone());
+    }
+
+    /// Sets the size of the arguments in bytes.
+    pub(super) fn got_arguments(&mut self, size: usize) {
+        self.argument_size = Some(size);
     }
 
     /// Sets the time of the call in the sandbox.
@@ -95,7 +104,7 @@ impl<'a> Recording<'a> {
             matches!(conclusion.outcome, Outcome::Succeeded | Outcome::Asked),
         );
         drop(span);
-        Record { call: self.call.clone(), duration, conclusion }
+        Record { call: self.call.clone(), duration, argument_size: self.argument_size, conclusion }
     }
 }
 
@@ -108,13 +117,14 @@ fn begun(id: String, call: &Call<'_>) -> BegunCall {
         version: definition.version.clone(),
         tool: tool.record_name().into_owned(),
         user: caller.user_id.clone(),
-        client: caller.client_id.clone(),
-        key: caller.key.clone(),
+        through: Through::of(caller),
+        account: None,
         run: match tool {
             Callee::Code(run) => Some(run.id.clone()),
             Callee::Toolkit(_) | Callee::Offer(_) | Callee::Own(_) => run.clone(),
         },
         started_at: Timestamp::now(),
+        lost: Lost::default(),
     }
 }
 
@@ -259,7 +269,7 @@ mod tests {
     use kitbag_vault::{KeySource, Vault};
 
     use super::*;
-    use crate::invocations::RetentionLimits;
+    use crate::invocations::{Auditing, RetentionLimits};
     use crate::testing;
     use crate::tests::books;
     use crate::user_config::UserConfig;
@@ -270,7 +280,8 @@ mod tests {
         let (database, toolkits, _) = books(folder.path()).await;
         let limits = RetentionLimits { age: Duration::from_hours(1), records: 100, bytes: 1 << 20 };
         let process = testing::process(&database).await;
-        let invocations = Invocations::open(database.clone(), Hints::off(), &process, limits);
+        let invocations =
+            Invocations::open(database.clone(), Hints::off(), &process, limits, Auditing::off());
         let invocations = invocations.await.expect("they open");
         let invocations = Arc::new(invocations);
         let tool = Callee::Toolkit(toolkits.registry.load().find("books__find").expect("it is live"));

@@ -7,6 +7,8 @@ use kitbag_sandbox::observations::LogEntry;
 use serde::Serialize;
 
 use super::operator_view::{AtMost, OperatorView};
+use super::reading::Scope;
+use super::record::Through;
 use super::store::Row;
 
 /// A record of a call, restricted to what a given reader may see.
@@ -37,14 +39,14 @@ pub struct Facts<'a> {
     pub version: &'a str,
     /// The calling user.
     pub user: &'a str,
-    /// The OAuth client that acted for the user, if any.
-    pub client: Option<&'a str>,
-    /// Name of the key of a program that acted for the user, if any.
-    pub key: Option<&'a str>,
+    /// What acted for the user, as far as the reader may know.
+    pub through: &'a Through,
+    /// The provider's name for the account that the toolkit could use.
+    pub account: Option<&'a str>,
     /// Arrival time of the call; rounded down to the second for other users' calls.
     pub started_at: Timestamp,
-    /// Duration in microseconds.
-    pub duration: Amount,
+    /// Duration in microseconds; `None` if nobody knows it.
+    pub duration: Option<Amount>,
     /// Name of the outcome.
     pub outcome: &'a str,
     /// The limit that ended the call.
@@ -84,8 +86,15 @@ pub struct Content<'a> {
 }
 
 impl Logged {
-    pub(super) fn seen_by(viewer: &str, row: Row) -> Self {
-        if row.user_id == viewer { Self::Own(OwnRecord(row)) } else { Self::Other(row.into()) }
+    pub(super) fn seen_by(viewer: &str, scope: Scope, row: Row) -> Self {
+        if row.user_id == viewer {
+            return Self::Own(OwnRecord(row));
+        }
+        let mut view = OperatorView::from(row);
+        if scope == Scope::Owned {
+            view.hide_key();
+        }
+        Self::Other(view)
     }
 
     /// Returns the part of the record that every reader may see.
@@ -120,10 +129,10 @@ impl Row {
             tool: &self.tool,
             version: &self.version,
             user: &self.user_id,
-            client: self.client.as_deref(),
-            key: self.key_name.as_deref(),
+            through: &self.through,
+            account: self.account.as_deref(),
             started_at: Timestamp::from_millisecond(self.started_at).unwrap_or_default(),
-            duration: exact(self.duration),
+            duration: self.known_duration().map(exact),
             outcome: &self.outcome,
             limit: self.limit_hit.as_deref(),
             requests: exact(self.requests),

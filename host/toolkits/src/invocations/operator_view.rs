@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::logged::{Amount, Facts};
+use super::record::Through;
 use super::store::Row;
 
 /// The fact that a call took place, and its outcome.
@@ -20,18 +21,17 @@ pub struct OperatorView {
     version: String,
     tool: String,
     user: String,
+    #[serde(flatten)]
+    through: Through,
     #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    /// Id of the key of a program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_name: Option<String>,
+    account: Option<String>,
     /// Rounded down to the second: if a client calls again at once after each reply, exact times would reveal
     /// the exact durations.
     #[serde(serialize_with = "as_text")]
     started_at: Timestamp,
-    duration_ms: AtMost,
+    /// Absent if nobody knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<AtMost>,
     outcome: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<String>,
@@ -57,7 +57,7 @@ impl AtMost {
     }
 
     /// Range of a size in bytes: 0, or up to 64 KiB, 64 MiB, 64 GiB and so on.
-    fn bytes(bytes: u64) -> Self {
+    pub(super) fn bytes(bytes: u64) -> Self {
         Self::range(bytes, 64 << 10, 1 << 10)
     }
 
@@ -85,17 +85,18 @@ impl From<Row> for OperatorView {
     fn from(row: Row) -> Self {
         // The columns are never negative.
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
+        let duration_ms =
+            row.known_duration().map(|micros| AtMost::milliseconds(Duration::from_micros(number(micros))));
         Self {
             id: row.id,
             toolkit: row.toolkit_id,
             version: row.version,
             tool: row.tool,
             user: row.user_id,
-            client: row.client,
-            key: row.key_id,
-            key_name: row.key_name,
+            through: row.through,
+            account: row.account,
             started_at: second(row.started_at),
-            duration_ms: AtMost::milliseconds(Duration::from_micros(number(row.duration))),
+            duration_ms,
             outcome: row.outcome,
             limit: row.limit_hit,
             requests: AtMost::count(number(row.requests)),
@@ -108,6 +109,11 @@ impl From<Row> for OperatorView {
 }
 
 impl OperatorView {
+    /// Removes what identifies the key of a program.
+    pub(super) fn hide_key(&mut self) {
+        self.through = std::mem::take(&mut self.through).without_key();
+    }
+
     /// Returns the part of the record that every reader may see.
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
@@ -116,10 +122,10 @@ impl OperatorView {
             tool: &self.tool,
             version: &self.version,
             user: &self.user,
-            client: self.client.as_deref(),
-            key: self.key_name.as_deref(),
+            through: &self.through,
+            account: self.account.as_deref(),
             started_at: self.started_at,
-            duration: Amount::of_milliseconds(self.duration_ms),
+            duration: self.duration_ms.map(Amount::of_milliseconds),
             outcome: &self.outcome,
             limit: self.limit.as_deref(),
             requests: self.requests.into(),

@@ -37,6 +37,9 @@ pub enum Scope {
     Own,
     /// Records of all users' calls.
     All,
+    /// As [`All`](Self::All), for the owner of a private toolkit: without the keys of programs, which are their users'.
+    #[serde(rename = "all")]
+    Owned,
 }
 
 /// A reader's cursor in the records.
@@ -90,7 +93,7 @@ impl Reading {
             // The query saw everything committed before it started.
             None => self.cursor.max(self.newest.min(until)),
         };
-        Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, row)).collect())
+        Ok(page.into_iter().map(|row| Logged::seen_by(&self.query.viewer, scope, row)).collect())
     }
 
     /// Waits until records are committed after the last page. Fails once the writer has ended.

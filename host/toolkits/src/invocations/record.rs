@@ -1,11 +1,14 @@
 //! The record of a finished call.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kitbag_identity::CallerKey;
+use kitbag_database::FromRow;
+use kitbag_identity::Caller;
 use kitbag_sandbox::observations::{LogEntry, Transcript, UsageSnapshot};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// A call that has begun.
@@ -21,15 +24,35 @@ pub struct BegunCall {
     pub tool: String,
     /// The calling user.
     pub user: String,
-    /// The OAuth client that acted for the user, if any.
-    pub client: Option<String>,
-    /// The key of a program that acted for the user, if any.
-    pub key: Option<CallerKey>,
+    /// What acted for the user.
+    pub through: Through,
+    /// The provider's name for the account that the toolkit can use.
+    pub account: Option<String>,
     /// Id of the run of code, in its own record and in the records of the calls that it made.
     pub run: Option<Arc<str>>,
     /// Arrival time of the call.
     pub started_at: Timestamp,
+    /// Whether the call has ended, and will have no record.
+    pub lost: Lost,
 }
+
+/// What acted for a user: an OAuth client, or a program with a key; neither in a browser.
+#[derive(Clone, Debug, Default, PartialEq, Eq, FromRow, Serialize, Deserialize)]
+pub struct Through {
+    /// Id of the OAuth client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Id of the key.
+    #[serde(rename = "key", default, skip_serializing_if = "Option::is_none")]
+    pub key_id: Option<String>,
+    /// Name that its user gave the key.
+    #[serde(rename = "keyName", default, skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
+}
+
+/// Mark of a call that has ended without a record. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Lost(Arc<AtomicBool>);
 
 /// The record of one call of a tool.
 #[derive(Clone, Debug)]
@@ -38,6 +61,8 @@ pub struct Record {
     pub call: Arc<BegunCall>,
     /// Time from the arrival of the call to its end.
     pub duration: Duration,
+    /// Size of the arguments in bytes, if it is known.
+    pub argument_size: Option<usize>,
     /// Outcome and content of the call.
     pub conclusion: Conclusion,
 }
@@ -97,6 +122,32 @@ pub enum Outcome {
     Interrupted,
 }
 
+impl Through {
+    /// Returns what acts for a caller.
+    pub fn of(caller: &Caller) -> Self {
+        Self {
+            client: caller.client_id.clone(),
+            key_id: caller.key.as_ref().map(|key| key.id.clone()),
+            key_name: caller.key.as_ref().map(|key| key.name.clone()),
+        }
+    }
+
+    /// Removes what identifies the key of a program.
+    pub(super) fn without_key(self) -> Self {
+        Self { client: self.client, ..Self::default() }
+    }
+}
+
+impl Lost {
+    pub(super) fn mark(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_marked(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
 impl From<Outcome> for Conclusion {
     /// Creates a conclusion without details.
     fn from(outcome: Outcome) -> Self {
@@ -141,6 +192,11 @@ impl Outcome {
         !matches!(self, Self::Succeeded | Self::Cancelled | Self::Asked)
     }
 
+    /// Returns the outcome with a name that was stored.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == name)
+    }
+
     /// Returns the name that is stored and shown.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -165,6 +221,13 @@ impl Outcome {
 
 /// Approximate size of a record without content, in bytes.
 const BASE_RECORD_BYTES: usize = 512;
+
+impl BegunCall {
+    /// Returns the approximate size in bytes.
+    pub(super) fn size(&self) -> usize {
+        BASE_RECORD_BYTES + self.user.len() + self.tool.len() + self.account.as_ref().map_or(0, String::len)
+    }
+}
 
 impl Record {
     /// Returns the approximate size of the record in bytes.

@@ -1,13 +1,14 @@
-//! Removes records that are too old, or too many for their toolkit.
+//! Removes records that are too old; and, if all together take more space than they may, the oldest of those toolkits
+//! that have more than their share.
 //!
-//! The limits are per toolkit, so that a toolkit with many calls displaces only its own records. Within a
-//! toolkit, the records of the users with the most records are removed first.
+//! A toolkit with few records keeps them however many calls others have. Within a toolkit, the records of the users with
+//! the most records are removed first. An operator can limit the number of records of each toolkit, too.
 //!
-//! Only one process sweeps at a time, and only the toolkits whose calls it has recorded. Concurrent sweeps
-//! would remove the same records, after each has ranked all of them.
+//! Only one process sweeps at a time. For the number of records it sweeps only the toolkits whose calls it has recorded.
+//! Concurrent sweeps would remove the same records, after each has ranked all of them.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -19,9 +20,9 @@ use super::store::{Store, kept_from};
 pub struct RetentionLimits {
     /// Retention time of a record.
     pub age: Duration,
-    /// Maximum number of records per toolkit.
+    /// Maximum number of records per toolkit; [`u32::MAX`] for no limit.
     pub records: u32,
-    /// Approximate maximum size of the records per toolkit, in bytes.
+    /// Approximate maximum size of all records, in bytes.
     pub bytes: usize,
 }
 
@@ -33,6 +34,9 @@ const SWEEP_AFTER_RECORDS: usize = 5000;
 /// Number of written bytes after which a sweep is due.
 const SWEEP_AFTER_BYTES: usize = 16 << 20;
 
+/// Minimum interval in which the size of all records is added up, which reads an entry of an index for each record.
+const SIZE_INTERVAL: Duration = Duration::from_mins(1);
+
 /// Tracks the new records since the last sweep.
 pub(super) struct Retention {
     limits: RetentionLimits,
@@ -41,11 +45,13 @@ pub(super) struct Retention {
     touched: Option<HashMap<String, bool>>,
     records: usize,
     bytes: usize,
+    /// Time at which the size of all records was added up last.
+    sized_at: Option<Instant>,
 }
 
 impl Retention {
     pub(super) fn new(limits: RetentionLimits) -> Self {
-        Self { limits, touched: None, records: 0, bytes: 0 }
+        Self { limits, touched: None, records: 0, bytes: 0, sized_at: None }
     }
 
     /// Counts written records.
@@ -94,10 +100,60 @@ impl Retention {
             if has_refused {
                 store.remove_refused_beyond(&toolkit, MAX_REFUSED_RECORDS).await?;
             }
-            store.remove_beyond(&toolkit, self.limits.records, self.limits.bytes).await?;
+            if self.limits.records < u32::MAX {
+                store.remove_beyond_number(&toolkit, self.limits.records).await?;
+            }
+        }
+        if self.sized_at.is_none_or(|at| at.elapsed() >= SIZE_INTERVAL) {
+            self.fit_size(store).await?;
+            self.sized_at = Some(Instant::now());
         }
         // Cleared only now: after a failure the next sweep includes them again.
         self.touched = Some(HashMap::new());
         Ok(())
+    }
+
+    /// Removes records of the toolkits that have more than their share of the limit, if all together are beyond it.
+    async fn fit_size(&self, store: &Store) -> kitbag_database::Result<()> {
+        let sizes = store.sizes().await?;
+        let share = share(sizes.iter().map(|(_, size)| *size).collect(), self.limits.bytes);
+        for (toolkit, size) in sizes {
+            if size > share {
+                store.remove_beyond_size(&toolkit, share).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the size that no toolkit may exceed, so that the sizes fit into the limit and the largest give way alone.
+fn share(mut sizes: Vec<i64>, limit: usize) -> i64 {
+    let mut left = i64::try_from(limit).unwrap_or(i64::MAX);
+    sizes.sort_unstable();
+    for (size, larger) in sizes.iter().zip((1..=i64::try_from(sizes.len()).unwrap_or(i64::MAX)).rev()) {
+        if *size > left / larger {
+            return left / larger;
+        }
+        left -= size;
+    }
+    i64::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_give_way_alone() {
+        for (sizes, limit, expected) in [
+            (vec![], 0, i64::MAX),
+            (vec![10, 20], 30, i64::MAX),
+            (vec![10, 21], 30, 20),
+            (vec![100, 1, 100, 5], 106, 50),
+            (vec![7, 7, 7], 9, 3),
+            (vec![1000], 10, 10),
+        ] {
+            assert_eq!(share(sizes.clone(), limit), expected, "{sizes:?} in {limit}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The calls that run in this process, as the database knows them: what is written of a call that a kill ends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -39,15 +39,13 @@ pub(super) struct Running {
     process: watch::Receiver<Arc<str>>,
     /// Calls whose beginning is not written, with the time at which it is due.
     begun: HashMap<String, (Instant, Arc<BegunCall>)>,
-    /// Ids of the calls whose beginning is written.
-    announced: HashSet<String>,
-    /// Ids of those among them that have ended without a record.
-    lost: HashSet<String>,
+    /// Calls whose beginning is written, by id.
+    announced: HashMap<String, Arc<BegunCall>>,
 }
 
 impl Running {
     pub(super) fn new(process: watch::Receiver<Arc<str>>) -> Self {
-        Self { process, begun: HashMap::new(), announced: HashSet::new(), lost: HashSet::new() }
+        Self { process, begun: HashMap::new(), announced: HashMap::new() }
     }
 
     pub(super) fn begin(&mut self, call: Arc<BegunCall>) {
@@ -59,14 +57,6 @@ impl Running {
         self.begun.remove(&call.id);
     }
 
-    /// A call has ended, and has no record.
-    pub(super) fn lose(&mut self, call: &BegunCall) {
-        self.end(call);
-        if self.announced.contains(&call.id) {
-            self.lost.insert(call.id.clone());
-        }
-    }
-
     /// Returns the time at which the next beginning of a call is to be written; `None` if there is none.
     pub(super) fn due(&self) -> Option<Instant> {
         self.begun.values().map(|(due, _)| *due).min()
@@ -75,27 +65,28 @@ impl Running {
     /// Writes the beginnings that are due. What cannot be written is given up: it is of use after a kill alone.
     pub(super) async fn announce(&mut self, store: &Store) {
         let now = Instant::now();
+        self.begun.retain(|_, (_, call)| !call.lost.is_marked());
         let due = self.begun.extract_if(|_, (due, _)| *due <= now);
         let calls: Vec<_> = due.map(|(_, (_, call))| call).collect();
         let process = self.process.borrow().clone();
         match store.announce(&process, &calls).await {
-            Ok(()) => self.announced.extend(calls.iter().map(|call| call.id.clone())),
+            Ok(()) => self.announced.extend(calls.into_iter().map(|call| (call.id.clone(), call))),
             Err(cause) => error!(%cause, calls = calls.len(), "the beginning of calls was not stored"),
         }
     }
 
     /// Returns the ids of the written beginnings that go with these records, and of those that have no record.
     pub(super) fn ended_with(&self, records: &[Record]) -> Vec<String> {
-        let of_records =
-            records.iter().map(|record| &record.call.id).filter(|id| self.announced.contains(*id));
-        of_records.chain(&self.lost).cloned().collect()
+        let of_records = records.iter().map(|record| &record.call.id);
+        let of_records = of_records.filter(|id| self.announced.contains_key(*id));
+        let lost = self.announced.values().filter(|call| call.lost.is_marked()).map(|call| &call.id);
+        of_records.chain(lost).cloned().collect()
     }
 
     /// Beginnings of calls are not in the database any more.
     pub(super) fn forget(&mut self, ids: &[String]) {
         for id in ids {
             self.announced.remove(id);
-            self.lost.remove(id);
         }
     }
 }

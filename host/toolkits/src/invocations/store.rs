@@ -7,24 +7,23 @@ mod running;
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use kitbag_database::audit::{CallEntry, append_calls};
 use kitbag_database::{
-    AssertSqlSafe, Database, DatabaseError, Executor, FromRow, StatementBuilder, Transaction, list, sql,
+    AssertSqlSafe, Database, DatabaseError, Executor, FromRow, RowBuilder, StatementBuilder, Transaction,
+    batches, list, sql,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::filter::OutcomeFilter;
 use super::reading::{Query, Scope};
-use super::record::Record;
+use super::record::{Outcome, Record, Through};
 use super::usage::{HOUR_MS, HOURS};
 
 /// Maximum number of records in a page.
 const MAX_PAGE_RECORDS: usize = 16;
 /// Approximate size of a page in bytes, which a reader has in memory. A page has at least one record.
 const MAX_PAGE_BYTES: usize = 512 << 10;
-/// Maximum number of rows per `INSERT` statement. Statements have a power of two of rows, so that few have to
-/// be prepared and all fit into the cache of prepared statements.
-const MAX_ROWS_PER_INSERT: usize = 128;
 /// Maximum number of toolkits in the list of failing ones.
 const MAX_FAILING: u32 = 20;
 
@@ -42,9 +41,9 @@ pub(super) struct Row {
     pub(super) version: String,
     pub(super) tool: String,
     pub(super) user_id: String,
-    pub(super) client: Option<String>,
-    pub(super) key_id: Option<String>,
-    pub(super) key_name: Option<String>,
+    #[sqlx(flatten)]
+    pub(super) through: Through,
+    pub(super) account: Option<String>,
     pub(super) started_at: i64,
     pub(super) duration: i64,
     pub(super) outcome: String,
@@ -59,6 +58,16 @@ pub(super) struct Row {
     /// Log entries as JSON; `None` if the content is another user's.
     pub(super) entries: Option<String>,
     pub(super) run: Option<String>,
+}
+
+/// What is written in one transaction.
+#[derive(Clone, Copy)]
+pub(super) struct Batch<'a> {
+    pub(super) records: &'a [Record],
+    /// Ids of those calls whose beginning was written.
+    pub(super) announced: &'a [String],
+    /// Entries of the audit log.
+    pub(super) entries: &'a [CallEntry],
 }
 
 /// Counts of the calls of an hour, as read from the database.
@@ -96,15 +105,12 @@ impl Store {
     /// Inserts and counts records in one transaction, and returns the newest id. Ids become visible in their
     /// order, also those of other processes: no other transaction of the scope runs between the choice of an
     /// id and its commit. Records of a toolkit that has been removed meanwhile are dropped: they could not be
-    /// read. `announced` are the ids of those calls whose beginning was written.
-    pub(super) async fn insert(
-        &self,
-        records: &[Record],
-        announced: &[String],
-    ) -> kitbag_database::Result<i64> {
+    /// read. Entries of the audit log are appended last, since that locks their chain.
+    pub(super) async fn insert(&self, batch: Batch<'_>) -> kitbag_database::Result<i64> {
         let mut transaction = self.0.begin(kitbag_database::Scope::Records).await?;
-        running::remove(&mut transaction, announced).await?;
-        let newest = insert_and_count(&mut transaction, records).await?;
+        running::end(&mut transaction, batch.records, batch.announced).await?;
+        let newest = insert_and_count(&mut transaction, batch.records).await?;
+        append_calls(&mut transaction, batch.entries).await?;
         transaction.commit().await?;
         Ok(newest)
     }
@@ -166,7 +172,7 @@ impl Store {
                    AND {FILTER_CONDITION}
                  ORDER BY id LIMIT {MAX_PAGE_RECORDS}),
              page AS (SELECT id, SUM(size) OVER (ORDER BY id) - size AS before FROM next)
-             SELECT id, toolkit_id, version, tool, user_id, client, key_id, key_name, started_at, duration,
+             SELECT id, toolkit_id, version, tool, user_id, client, key_id, key_name, account, started_at, duration,
                     outcome, limit_hit, requests, bytes_out, bytes_in, result_size, dropped,
                     CASE WHEN user_id = $4 THEN detail END AS detail,
                     CASE WHEN user_id = $4 THEN data END AS data,
@@ -273,7 +279,7 @@ fn scope_condition(scope: Scope) -> &'static str {
     match scope {
         Scope::Own => "user_id = $4",
         // Uses the parameter too, so that both statements have the same parameters.
-        Scope::All => "$4 IS NOT NULL",
+        Scope::All | Scope::Owned => "$4 IS NOT NULL",
     }
 }
 
@@ -286,7 +292,7 @@ async fn newest(executor: impl Into<Executor<'_>>) -> kitbag_database::Result<i6
 async fn insert_and_count(transaction: &mut Transaction, records: &[Record]) -> kitbag_database::Result<i64> {
     let there = existing_toolkits(transaction, records).await?;
     let records: Vec<_> = records.iter().filter(|record| there.contains(&record.call.toolkit)).collect();
-    for rows in counts::statements(&records) {
+    for rows in batches(&records) {
         insert(transaction, rows).await?;
     }
     counts::count(transaction, &records).await?;
@@ -316,20 +322,16 @@ async fn insert(transaction: &mut Transaction, records: &[&Record]) -> kitbag_da
     let entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(DatabaseError::unwritable)?;
     let mut statement = StatementBuilder::new(
         "INSERT INTO invocations
-             (toolkit_id, version, tool, user_id, client, key_id, key_name, started_at, ended_at, duration, outcome,
-              limit_hit, requests, bytes_out, bytes_in, result_size, dropped, detail, data, entries, size, run) ",
+             (toolkit_id, version, tool, user_id, client, key_id, key_name, account, started_at, ended_at, duration,
+              outcome, limit_hit, requests, bytes_out, bytes_in, result_size, dropped, detail, data, entries, size, run) ",
     );
     statement.push_values(records.iter().zip(entries), |mut row, (record, entries)| {
-        let Record { call, duration, conclusion: end } = record;
+        let Record { call, duration, conclusion: end, .. } = record;
         let duration = as_i64(duration.as_micros());
         let started_at = call.started_at.as_millisecond();
-        row.push_bind(&call.toolkit)
-            .push_bind(&call.version)
-            .push_bind(&call.tool)
-            .push_bind(&call.user)
-            .push_bind(&call.client)
-            .push_bind(call.key.as_ref().map(|key| key.id.as_str()))
-            .push_bind(call.key.as_ref().map(|key| key.name.as_str()))
+        row.push_bind(&call.toolkit).push_bind(&call.version).push_bind(&call.tool).push_bind(&call.user);
+        call.through.push(&mut row);
+        row.push_bind(&call.account)
             .push_bind(started_at)
             .push_bind(started_at + duration / 1000)
             .push_bind(duration)
@@ -350,8 +352,22 @@ async fn insert(transaction: &mut Transaction, records: &[&Record]) -> kitbag_da
     Ok(())
 }
 
+impl Through {
+    /// Appends the columns `client`, `key_id` and `key_name`.
+    fn push<'v>(&'v self, row: &mut RowBuilder<'_, 'v>) {
+        row.push_bind(&self.client).push_bind(&self.key_id).push_bind(&self.key_name);
+    }
+}
+
 fn as_i64(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
+}
+
+impl Row {
+    /// Returns the duration in microseconds; `None` if the call was interrupted: nobody knows how long it ran.
+    pub(super) fn known_duration(&self) -> Option<i64> {
+        (self.outcome != Outcome::Interrupted.as_str()).then_some(self.duration)
+    }
 }
 
 impl Serialize for Row {
@@ -363,15 +379,20 @@ impl Serialize for Row {
         map.serialize_entry("version", &self.version)?;
         map.serialize_entry("tool", &self.tool)?;
         map.serialize_entry("user", &self.user_id)?;
-        for (key, value) in [("client", &self.client), ("key", &self.key_id), ("keyName", &self.key_name)] {
+        let Through { client, key_id, key_name } = &self.through;
+        let optional =
+            [("client", client), ("key", key_id), ("keyName", key_name), ("account", &self.account)];
+        for (key, value) in optional {
             if let Some(value) = value {
                 map.serialize_entry(key, value)?;
             }
         }
         let started_at = Timestamp::from_millisecond(self.started_at).unwrap_or_default();
         map.serialize_entry("startedAt", &started_at.to_string())?;
-        #[expect(clippy::cast_precision_loss, reason = "no call lasts for centuries")]
-        map.serialize_entry("durationMs", &(self.duration as f64 / 1e3))?;
+        if let Some(duration) = self.known_duration() {
+            #[expect(clippy::cast_precision_loss, reason = "no call lasts for centuries")]
+            map.serialize_entry("durationMs", &(duration as f64 / 1e3))?;
+        }
         map.serialize_entry("outcome", &self.outcome)?;
         if let Some(limit) = &self.limit_hit {
             map.serialize_entry("limit", limit)?;

@@ -1,6 +1,7 @@
 //! Writing, retaining and reading records in a real database.
 
 mod counts;
+mod entries;
 mod filters;
 mod processes;
 mod running;
@@ -37,7 +38,8 @@ async fn database() -> (Database, TempDir) {
 
 async fn open(database: &Database, limits: RetentionLimits) -> Invocations {
     let process = testing::process(database).await;
-    Invocations::open(database.clone(), Hints::off(), &process, limits).await.expect("the table is there")
+    let invocations = Invocations::open(database.clone(), Hints::off(), &process, limits, Auditing::off());
+    invocations.await.expect("the table is there")
 }
 
 /// Returns the record of a call by `user` that logged `content`.
@@ -46,6 +48,7 @@ pub(super) fn record(toolkit: &str, user: &str, content: &str) -> Record {
     Record {
         call: Arc::new(begun(toolkit, user)),
         duration: Duration::ZERO,
+        argument_size: None,
         conclusion: Conclusion {
             transcript: Transcript { entries, dropped: 0 },
             ..Outcome::Succeeded.into()
@@ -74,10 +77,11 @@ fn begun(toolkit: &str, user: &str) -> BegunCall {
         version: "1.0.0".to_owned(),
         tool: "t".to_owned(),
         user: user.to_owned(),
-        client: None,
-        key: None,
+        through: Through::default(),
+        account: None,
         run: None,
         started_at: Timestamp::now(),
+        lost: Lost::default(),
     }
 }
 

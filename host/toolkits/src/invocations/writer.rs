@@ -1,11 +1,13 @@
 //! The single task that writes records, in batches, so that a call never waits for the disk.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
 use kitbag_base::shares::Share;
+use kitbag_database::audit::{CallEntries, CallEntry};
 use kitbag_database::peers::{Hint, Hints};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
@@ -13,11 +15,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_util::sync::DropGuard;
 use tracing::{error, warn};
 
+use super::journal::{Journal, LineNumber};
 use super::others::publish;
 use super::record::{BegunCall, Record};
 use super::retention::Retention;
 use super::running::Running;
-use super::store::Store;
+use super::store::{Batch, Store};
 
 /// Maximum time until a queued record is committed.
 const MAX_DELAY: Duration = Duration::from_millis(100);
@@ -27,7 +30,7 @@ const MAX_BATCH_RECORDS: usize = 1000;
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Pause after a failed commit.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(1) };
 /// Consecutive failures after which the oldest batch is dropped.
 const MAX_ATTEMPTS: u32 = 120;
 
@@ -36,12 +39,13 @@ pub(super) type Room = (Share, Share);
 
 /// A message to the writer. The queue is bounded by the [`Room`] that each record occupies.
 pub(super) enum Message {
-    /// A call has begun. Calls in flight are limited, so these need no room.
-    Begun(Arc<BegunCall>),
+    /// A call has begun. Its room is that of the message.
+    Begun(Arc<BegunCall>, Share),
     /// The record of a call that has ended.
     Record(Box<Record>, Room),
-    /// A call has ended, and there is no room for its record.
-    Lost(Arc<BegunCall>),
+    /// The entry of a call that has ended, and its line in the journal. These need no room: no call runs while there are
+    /// too many.
+    Entry(Box<CallEntry>, LineNumber),
     /// Commits the messages before this one, then replies.
     Flush(oneshot::Sender<()>),
     /// Commits all queued records, and ends.
@@ -64,6 +68,16 @@ pub(super) struct Committed {
     pub(super) _others: DropGuard,
 }
 
+/// Entries of calls to write, oldest first.
+pub(super) struct AuditedCalls {
+    journal: Arc<Journal>,
+    entries: VecDeque<CallEntry>,
+    /// Line of the last one in `entries`.
+    newest_line: LineNumber,
+    /// Number of entries of the process that are not in the database.
+    waiting: Arc<AtomicUsize>,
+}
+
 pub(super) struct Writer {
     store: Store,
     inbox: UnboundedReceiver<Message>,
@@ -74,6 +88,8 @@ pub(super) struct Writer {
     lost: Arc<AtomicU64>,
     retention: Retention,
     running: Running,
+    /// `None` if calls have no entries.
+    audited: Option<AuditedCalls>,
     /// Records to write, oldest first, and their room, which is released when they are written.
     records: Vec<Record>,
     room: Vec<Room>,
@@ -90,6 +106,7 @@ impl Writer {
         lost: Arc<AtomicU64>,
         retention: Retention,
         running: Running,
+        audited: Option<AuditedCalls>,
     ) -> Self {
         Self {
             store,
@@ -99,6 +116,7 @@ impl Writer {
             lost,
             retention,
             running,
+            audited,
             records: Vec::new(),
             room: Vec::new(),
             failures: 0,
@@ -125,7 +143,7 @@ impl Writer {
                         self.sweep().await;
                     }
                 }
-                () = sleep_until(self.next_attempt), if !self.records.is_empty() => self.write().await,
+                () = sleep_until(self.next_attempt), if self.has_something_to_write() => self.write().await,
                 () = sleep_until(announce_at.unwrap_or_else(Instant::now)), if announce_at.is_some() => {
                     self.running.announce(&self.store).await;
                 }
@@ -149,8 +167,13 @@ impl Writer {
         let mut flushes = Vec::new();
         for message in messages {
             match message {
-                Message::Begun(call) => self.running.begin(call),
-                Message::Lost(call) => self.running.lose(&call),
+                // The room is that of the message alone: calls that run are limited.
+                Message::Begun(call, _room) => self.running.begin(call),
+                Message::Entry(entry, line) => {
+                    if let Some(audited) = &mut self.audited {
+                        audited.add(*entry, line);
+                    }
+                }
                 Message::Record(record, room) => {
                     self.running.end(&record.call);
                     self.records.push(*record);
@@ -170,15 +193,21 @@ impl Writer {
         if lost > 0 {
             warn!(lost, "records of calls were dropped: more came than could be written");
         }
-        while !self.records.is_empty() && self.next_attempt <= Instant::now() {
+        while self.has_something_to_write() && self.next_attempt <= Instant::now() {
             let batch = self.records.len().min(MAX_BATCH_RECORDS);
             let announced = self.running.ended_with(&self.records[..batch]);
-            match self.store.insert(&self.records[..batch], &announced).await {
+            let entries = self.audited.as_mut().map(AuditedCalls::oldest).unwrap_or_default();
+            let written = Batch { records: &self.records[..batch], announced: &announced, entries };
+            let count = entries.len();
+            match self.store.insert(written).await {
                 Ok(newest) => {
                     self.failures = 0;
                     self.running.forget(&announced);
                     self.retention.count(&self.records[..batch]);
                     self.remove_oldest(batch);
+                    if let Some(audited) = &mut self.audited {
+                        audited.stored(count);
+                    }
                     self.has_committed(newest);
                 }
                 Err(cause) => {
@@ -195,6 +224,11 @@ impl Writer {
         }
     }
 
+    fn has_something_to_write(&self) -> bool {
+        let has_entries = self.audited.as_ref().is_some_and(|audited| !audited.entries.is_empty());
+        has_entries || !self.records.is_empty()
+    }
+
     fn has_committed(&self, newest: i64) {
         publish(&self.committed.newest, newest);
         self.committed.hints.tell_others(Hint::Records);
@@ -205,7 +239,7 @@ impl Writer {
         if oldest > 0 {
             error!(lost = oldest, "records of calls were not stored");
             for record in &self.records[..oldest] {
-                self.running.lose(&record.call);
+                record.call.lost.mark();
             }
             self.remove_oldest(oldest);
         }
@@ -217,7 +251,8 @@ impl Writer {
     }
 
     async fn sweep(&mut self) {
-        match self.store.record_interrupted().await {
+        let entries = if self.audited.is_some() { CallEntries::WithCallers } else { CallEntries::Off };
+        match self.store.record_interrupted(entries).await {
             Ok(newest) => newest.into_iter().for_each(|newest| self.has_committed(newest)),
             Err(cause) => {
                 error!(%cause, "calls that a process left behind when it ended could not be recorded");
@@ -225,6 +260,34 @@ impl Writer {
         }
         if let Err(cause) = self.retention.sweep(&self.store).await {
             error!(%cause, "old records of calls could not be removed");
+        }
+    }
+}
+
+impl AuditedCalls {
+    pub(super) fn new(journal: Arc<Journal>, waiting: Arc<AtomicUsize>) -> Self {
+        Self { journal, entries: VecDeque::new(), newest_line: 0, waiting }
+    }
+
+    fn add(&mut self, entry: CallEntry, line: LineNumber) {
+        self.entries.push_back(entry);
+        self.newest_line = line;
+    }
+
+    /// Returns the entries of the next batch.
+    fn oldest(&mut self) -> &[CallEntry] {
+        let entries = self.entries.make_contiguous();
+        &entries[..entries.len().min(MAX_BATCH_RECORDS)]
+    }
+
+    /// Notes that the oldest entries are in the database.
+    fn stored(&mut self, count: usize) {
+        if count > 0 {
+            self.entries.drain(..count);
+            self.waiting.fetch_sub(count, Ordering::Relaxed);
+            // Lines have consecutive numbers.
+            let left = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+            self.journal.stored(self.newest_line.saturating_sub(left));
         }
     }
 }

@@ -1,4 +1,6 @@
-use kitbag_manifest::{ApiKey, Auths, BasicAuth, OAuth2AuthorizationCode, OAuth2ClientCredentials};
+use kitbag_manifest::{
+    AccountName, ApiKey, Auths, BasicAuth, OAuth2AuthorizationCode, OAuth2ClientCredentials,
+};
 
 use super::*;
 
@@ -140,6 +142,10 @@ fn another_way_to_sign_in_is_beyond() {
         account(|it| it.scope = Some("read".to_owned())),
         account(|it| it.token_url = "https://ID.example:443/token".to_owned()),
         account(|it| it.api_host = "API.example.".to_owned()),
+        account(|it| {
+            let url = "https://api.example/me".to_owned();
+            it.account_name = Some(AccountName { url, pointer: "/login".to_owned() }.into());
+        }),
     ] {
         check(&agreed, &with(same, base()), &[]);
     }

@@ -321,7 +321,7 @@ fn current<'a>(tokens: &'a Tokens, refused: Option<&Token>) -> Option<&'a Secret
 /// Returns the tokens to store after a response to a request of the time `requested_at`; `before` are the
 /// former tokens.
 fn tokens_of(granted: Granted, requested_at: Timestamp, before: Option<&Tokens>) -> Tokens {
-    let Granted { access_token, refresh_token, lifetime, scope } = granted;
+    let Granted { access_token, refresh_token, lifetime, scope, name: _ } = granted;
     let after = |duration: Duration| {
         requested_at.as_second().saturating_add(i64::try_from(duration.as_secs()).unwrap_or(i64::MAX))
     };

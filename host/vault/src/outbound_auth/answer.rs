@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
-use super::SignInError;
 use super::token::MAX_TOKEN_BYTES;
+use super::{SignInError, account_name};
 
 /// Maximum size of a response, in bytes.
 pub(super) const MAX_BYTES: usize = 64 << 10;
@@ -24,6 +24,8 @@ pub(super) struct Granted {
     pub(super) lifetime: Option<Duration>,
     /// Granted scopes, separated by spaces; `None` if the response has none, which means as requested.
     pub(super) scope: Option<String>,
+    /// Name of the account, from the ID token.
+    pub(super) name: Option<String>,
 }
 
 /// Members of a response, whether a success or an error.
@@ -36,6 +38,8 @@ struct TokenResponse {
     expires_in: Option<Seconds>,
     refresh_token: Option<SecretString>,
     scope: Option<Scope>,
+    /// OpenID Connect Core 1.0, section 3.1.3.3.
+    id_token: Option<SecretString>,
     error: Option<String>,
     /// Slack: `false` in an error response, whose status is 200.
     ok: Option<bool>,
@@ -94,7 +98,8 @@ pub(super) fn read(host: &str, response: &Response<Bytes>) -> Result<Granted, Si
         return Err(unusable("its refresh_token is too long"));
     }
     let lifetime = answer.expires_in.and_then(Seconds::duration);
-    Ok(Granted { access_token, refresh_token, lifetime, scope: answer.scope.and_then(Scope::text) })
+    let name = answer.id_token.and_then(|token| account_name::of_id_token(token.expose_secret()));
+    Ok(Granted { access_token, refresh_token, lifetime, scope: answer.scope.and_then(Scope::text), name })
 }
 
 /// Parses a body as JSON, or as a form if its media type says so: GitHub sends forms unless JSON is

@@ -80,7 +80,7 @@ pub(super) fn host_of(url: &str) -> String {
     uri(url).ok().as_ref().and_then(Uri::host).unwrap_or("of `auth`").to_owned()
 }
 
-fn uri(url: &str) -> Result<Uri, SignInError> {
+pub(super) fn uri(url: &str) -> Result<Uri, SignInError> {
     let parsed = Url::parse(url).ok();
     parsed
         .and_then(|url| Uri::try_from(url.as_str()).ok())

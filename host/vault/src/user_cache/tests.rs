@@ -400,7 +400,7 @@ async fn an_account_takes_what_was_cached_with_it_but_a_renewed_token_does_not()
             renew_at: None,
             scope: None,
         };
-        Account { grants: Vec::new(), connected_at: 1, state: AccountState::Connected(tokens) }
+        Account { grants: Vec::new(), connected_at: 1, name: None, state: AccountState::Connected(tokens) }
     };
 
     cache.keep(&ours, "key", "with none").await;

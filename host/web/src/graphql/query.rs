@@ -187,6 +187,12 @@ impl Me {
         RequestContext::of(context).user.is_operator()
     }
 
+    /// Whether each of your calls is written into the audit log, which operators read: when, what and through which client or
+    /// key you called, with which account, and the outcome; never arguments or results (setting `record-callers`).
+    async fn calls_are_recorded(&self, context: &Context<'_>) -> bool {
+        RequestContext::of(context).user.calls_recorded_for().is_some()
+    }
+
     /// How many documents you have.
     #[graphql(complexity = "LIST_COST + child_complexity")]
     async fn documents(&self, context: &Context<'_>) -> Result<DocumentCounts, WebError> {

@@ -2,6 +2,8 @@
 
 pub(super) mod browser;
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::Extension;
 use axum::extract::{Path, Query, State};
@@ -48,6 +50,8 @@ struct AccountPage {
     clients: Option<Vec<Program>>,
     /// `None` if the operator forbids keys.
     keys: Option<Vec<Key>>,
+    /// How long the audit log keeps each call of the user, such as `90 days`; `None` if it has no calls.
+    recorded_for: Option<String>,
     done: Option<Done>,
 }
 
@@ -141,10 +145,17 @@ pub(super) async fn show(
         sessions: listed,
         clients,
         keys,
+        recorded_for: user.calls_recorded_for().map(retention),
         done,
         frame: Some(frame.at(Section::Account)),
     };
     Ok(frame::page(StatusCode::OK, &page))
+}
+
+/// Formats a retention in whole days, or hours below one day.
+fn retention(time: Duration) -> String {
+    let hours = time.as_secs() / 3600;
+    if hours < 24 { text::count(hours, "hour") } else { text::count(hours / 24, "day") }
 }
 
 impl Session {

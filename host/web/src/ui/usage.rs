@@ -34,7 +34,7 @@ impl Curve {
         Self {
             calls: text::count(usage.calls, "call"),
             failures: usage.failures,
-            is_of_all_users: usage.scope == Scope::All,
+            is_of_all_users: usage.scope != Scope::Own,
             peak,
             width: HOUR_WIDTH * usage.hours.len().saturating_sub(1),
             height: HEIGHT + 2 * MARGIN,

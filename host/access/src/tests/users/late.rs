@@ -29,8 +29,12 @@ async fn nothing_that_comes_too_late_is_stored_for_a_user_who_was_ended() {
     let claimed = stores.toolkits.asked_calls.claim("una", "late", 60).await;
     let allowed = stores.toolkits.code_tools.allow(&una.actor(), "books", "find").await;
     let renewed = stores.vault.begin_refresh("una", "books", "late", None).await;
-    let account =
-        Account { grants: Vec::new(), connected_at: 1, state: AccountState::Ended { reason: String::new() } };
+    let account = Account {
+        grants: Vec::new(),
+        connected_at: 1,
+        name: None,
+        state: AccountState::Ended { reason: String::new() },
+    };
     let slot = SecretSlot::account("una", "books", "ana");
     let connected = stores.vault.put_account(&una.actor(), slot, &account).await;
 

@@ -74,7 +74,9 @@ async fn what_the_server_writes_afterwards_does_not_hide_the_change() {
             match number {
                 0 => append_all(&database, &["E"]).await,
                 1 => database.reseal_audit().await.expect("there is room"),
-                _ => sweep(&audit.store, Duration::from_hours(1)).await.expect("there is room"),
+                _ => sweep(&audit.store, Retention::of_all(Duration::from_hours(1)))
+                    .await
+                    .expect("there is room"),
             }
 
             assert_ne!(faults(&database).await, [""; 0], "{change}, {number}");
@@ -110,7 +112,7 @@ async fn entries_that_were_made_old_are_not_removed_unseen() {
     let (_folder, database, audit) = with_four().await;
 
     database.execute("UPDATE audit SET at = 1 WHERE sequence <= 2").await;
-    sweep(&audit.store, DAY).await.expect("there is room");
+    sweep(&audit.store, OF_A_DAY).await.expect("there is room");
 
     assert_eq!(names(&read(&audit, AuditQuery::default()).await)[..2], ["C", "D"]);
     assert_one_contains(&faults(&database).await, "the entry 1, or one before it, was changed", "times");
@@ -126,7 +128,11 @@ async fn hashes_that_were_written_anew_are_found_by_the_seal() {
     age(&forger, &[2]).await;
 
     assert_eq!(faults(&database).await, ["the record of its ends is not sealed"]);
-    assert_eq!(verify(&database, None, DAY).await.expect("it is read").faults, [], "the chain is a chain");
+    assert_eq!(
+        verify(&database, None, OF_A_DAY).await.expect("it is read").faults,
+        [],
+        "the chain is a chain"
+    );
 }
 
 #[tokio::test]
@@ -187,10 +193,10 @@ async fn entries_removed_before_their_time_are_named() {
         verified.removed_early.into_iter().map(|it| it.what).collect::<Vec<_>>()
     };
     age(&database, &[1, 2]).await;
-    sweep(&audit.store, DAY).await.expect("there is room");
+    sweep(&audit.store, OF_A_DAY).await.expect("there is room");
 
-    assert_eq!(early(DAY).await, [""; 0]);
-    let found = early(3 * DAY).await;
+    assert_eq!(early(OF_A_DAY).await, [""; 0]);
+    let found = early(Retention::of_all(3 * DAY)).await;
     assert_one_contains(&found, "entries up to 2, the youngest of", "a shorter retention");
 }
 
@@ -200,7 +206,7 @@ async fn the_ends_say_what_was_removed_and_what_is_the_newest() {
     let all = read(&audit, AuditQuery::default()).await;
     age(&database, &[1]).await;
     let aged = read(&audit, AuditQuery::default()).await;
-    sweep(&audit.store, DAY).await.expect("there is room");
+    sweep(&audit.store, OF_A_DAY).await.expect("there is room");
 
     let verified = audit.verify("ana").await.expect("it is read").expect("nobody else verifies");
 
@@ -230,7 +236,7 @@ async fn each_of_several_processes_has_a_chain_and_one_that_is_removed_is_missed
     let chains: Vec<String> = processes[0].column("SELECT chain FROM audit_chains ORDER BY chain").await;
     assert_eq!(chains.len(), 4);
     age(&processes[1], &[1, 2, 3]).await;
-    sweep(&Audit::new(processes[0].clone(), DAY).store, DAY).await.expect("there is room");
+    sweep(&Store::new(processes[0].clone()), OF_A_DAY).await.expect("there is room");
     assert_eq!(processes[0].column::<String>("SELECT chain FROM audit_chains").await.len(), 3);
     assert_eq!(faults(&processes[0]).await, [""; 0]);
 
@@ -239,6 +245,6 @@ async fn each_of_several_processes_has_a_chain_and_one_that_is_removed_is_missed
     processes[0].execute(&removed.replace('C', &format!("'{own}'"))).await;
     assert_eq!(faults(&processes[0]).await, ["the list of chains was changed"]);
     // The hourly removal of old entries seals the list again.
-    sweep(&Audit::new(processes[3].clone(), DAY).store, DAY).await.expect("there is room");
+    sweep(&Store::new(processes[3].clone()), OF_A_DAY).await.expect("there is room");
     assert_one_contains(&faults(&processes[0]).await, "found before, see the entry", "a chain");
 }

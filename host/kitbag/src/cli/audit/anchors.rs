@@ -9,7 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kitbag_database::audit::{Anchor, AuditRecord, ChainFault, SignedAnchor, Verification};
+use kitbag_database::audit::{
+    Anchor, AuditRecord, CALLS, CallRecord, ChainFault, SignedAnchor, Verification,
+};
 use serde::Serialize;
 use url::form_urlencoded::Serializer;
 
@@ -58,8 +60,9 @@ type Position = (String, i64);
 struct Expected {
     /// Entries by position.
     entries: BTreeMap<Position, ExpectedEntry>,
-    /// The shortest time for which an anchor says that entries are kept.
+    /// The shortest times for which anchors say that entries are kept: those of acts, and those of calls.
     retention: Option<Duration>,
+    call_retention: Option<Duration>,
     /// Number of lines by the key that has signed them and is not expected.
     foreign: BTreeMap<String, u64>,
 }
@@ -83,11 +86,18 @@ pub(super) async fn compare(
         compared
             .fault(None, format!("lines of the anchors that are signed with another key, {key}: {lines}"));
     }
-    let oldest = expected.oldest();
-    let (young, old): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        expected.entries.into_iter().partition(|(_, entry)| entry.at >= oldest);
-    compared.expired = old.len() as u64;
-    check(client, young, &mut compared).await?;
+    let [oldest, oldest_call] = [expected.retention, expected.call_retention].map(oldest);
+    let (calls, acts): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        expected.entries.into_iter().partition(|((chain, _), _)| chain == CALLS);
+    let mut of_age = |entries: BTreeMap<Position, ExpectedEntry>, oldest| {
+        let (young, old): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            entries.into_iter().partition(|(_, entry)| entry.at >= oldest);
+        compared.expired += old.len() as u64;
+        young
+    };
+    let (acts, calls) = (of_age(acts, oldest), of_age(calls, oldest_call));
+    check(client, acts, &mut compared).await?;
+    check_calls(client, calls, &mut compared).await?;
     if compared.anchors == 0 {
         compared.fault(None, "there are no anchors".to_owned());
     }
@@ -136,6 +146,10 @@ impl Expected {
             compared.fault(chain, format!("found at {}: {what}", anchor.at));
         }
         for end in anchor.chains {
+            if let Some(retention) = end.retention_seconds.map(Duration::from_secs) {
+                let shortest = self.call_retention.map_or(retention, |shortest| shortest.min(retention));
+                self.call_retention = Some(shortest);
+            }
             let Ok(at) = end.at.parse() else {
                 compared.fault(Some(end.chain), format!("the anchor of {} has no time", anchor.at));
                 continue;
@@ -147,14 +161,13 @@ impl Expected {
             }
         }
     }
+}
 
-    /// Time before which the log may have removed entries.
-    fn oldest(&self) -> Timestamp {
-        let retention =
-            SignedDuration::try_from(self.retention.unwrap_or_default()).unwrap_or(SignedDuration::MAX);
-        let oldest = Timestamp::now().checked_sub(retention);
-        oldest.map_or(Timestamp::MIN, |oldest| oldest.saturating_add(MARGIN).unwrap_or(Timestamp::MAX))
-    }
+/// Time before which the log may have removed entries that it keeps for this time.
+fn oldest(retention: Option<Duration>) -> Timestamp {
+    let retention = SignedDuration::try_from(retention.unwrap_or_default()).unwrap_or(SignedDuration::MAX);
+    let oldest = Timestamp::now().checked_sub(retention);
+    oldest.map_or(Timestamp::MIN, |oldest| oldest.saturating_add(MARGIN).unwrap_or(Timestamp::MAX))
 }
 
 /// Looks for the expected entries in the log.
@@ -172,21 +185,56 @@ async fn check(
             continue;
         }
         let entry: AuditRecord = serde_json::from_str(&line).map_err(super::unreadable)?;
-        let Some(anchored) = expected.remove(&(entry.chain.clone(), entry.sequence)) else { continue };
-        if anchored.hashes == [entry.hash] {
-            compared.confirmed += 1;
-        } else {
-            let what = format!("the entry {} has another hash than it was anchored with", entry.sequence);
-            compared.fault(Some(entry.chain), what);
+        let position = (entry.chain, entry.sequence);
+        if let Some(anchored) = expected.remove(&position) {
+            compared.found(position, &anchored, entry.hash);
         }
     }
-    for (chain, sequence) in expected.into_keys() {
-        compared.fault(Some(chain), format!("the entry {sequence} was anchored, and is not in the log"));
+    for position in expected.into_keys() {
+        compared.missing(position);
+    }
+    Ok(())
+}
+
+/// Looks for the expected entries of calls, each by its number: there are many between them.
+async fn check_calls(
+    client: &Client,
+    expected: BTreeMap<Position, ExpectedEntry>,
+    compared: &mut Compared,
+) -> Result<(), CliError> {
+    for (position, anchored) in expected {
+        let (_, sequence) = position;
+        let range = format!("after={}&before={}", sequence.saturating_sub(1), sequence.saturating_add(1));
+        let mut lines = client.lines(&format!("/audit/calls?{range}")).await?;
+        let mut hash = None;
+        while let Some(line) = lines.next().await? {
+            if !line.is_empty() {
+                let entry: CallRecord = serde_json::from_str(&line).map_err(super::unreadable)?;
+                hash = Some(entry.hash).filter(|_| entry.sequence == sequence);
+            }
+        }
+        match hash {
+            Some(hash) => compared.found(position, &anchored, hash),
+            None => compared.missing(position),
+        }
     }
     Ok(())
 }
 
 impl Compared {
+    fn found(&mut self, (chain, sequence): Position, anchored: &ExpectedEntry, hash: String) {
+        if anchored.hashes == [hash] {
+            self.confirmed += 1;
+        } else {
+            let what = format!("the entry {sequence} has another hash than it was anchored with");
+            self.fault(Some(chain), what);
+        }
+    }
+
+    fn missing(&mut self, (chain, sequence): Position) {
+        self.fault(Some(chain), format!("the entry {sequence} was anchored, and is not in the log"));
+    }
+
     fn fault(&mut self, chain: Option<String>, what: String) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push(ChainFault { chain, what });

@@ -48,7 +48,10 @@ impl SignIn {
         }
         report(&json!({ "toolkit": self.id, "page": page, "account": account }), || {
             if let Some(at) = &account.connected_at {
-                say!("Connected since {}.", at);
+                match &account.name {
+                    Some(name) => say!("Connected as {} since {}.", name, at),
+                    None => say!("Connected since {}.", at),
+                }
             }
             for name in &account.missing {
                 note!("{} must be set first: kitbag secret set {} {} --from-stdin", name, self.id, name);

@@ -94,7 +94,8 @@ async fn accounts_and_what_is_for_everyone_are_copied_too() {
         renew_at: None,
         scope: None,
     };
-    let account = Account { grants: Vec::new(), connected_at: 7, state: AccountState::Connected(tokens) };
+    let account =
+        Account { grants: Vec::new(), connected_at: 7, name: None, state: AccountState::Connected(tokens) };
     vault
         .put_account(&Actor::server(), SecretSlot::account("ana", "t", "ben"), &account)
         .await

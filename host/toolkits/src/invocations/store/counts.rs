@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kitbag_database::{StatementBuilder, Transaction, sql};
+use kitbag_database::{StatementBuilder, Transaction, batches, sql};
 
-use super::{MAX_ROWS_PER_INSERT, Store, as_i64};
+use super::{Store, as_i64};
 use crate::invocations::counts::{CallCounts, Period, ToolkitCounts, hour_of};
 use crate::invocations::latency::RANGES;
 use crate::invocations::record::Record;
@@ -79,6 +79,21 @@ impl Store {
     }
 }
 
+/// Takes a call back that was counted as interrupted.
+pub(super) async fn uncount_interrupted(
+    transaction: &mut Transaction,
+    toolkit: &str,
+    started_at: Timestamp,
+) -> kitbag_database::Result<()> {
+    sql("UPDATE call_counts SET calls = calls - 1, failures = failures - 1
+         WHERE hour = $1 AND toolkit_id = $2 AND calls > 0 AND failures > 0")
+    .bind(hour_of(started_at))
+    .bind(toolkit)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
 /// Adds records to the counts of their toolkits: one row per toolkit and hour, and one per user of a toolkit.
 pub(super) async fn count(transaction: &mut Transaction, records: &[&Record]) -> kitbag_database::Result<()> {
     let mut counts = BTreeMap::new();
@@ -91,24 +106,14 @@ pub(super) async fn count(transaction: &mut Transaction, records: &[&Record]) ->
         *last = hour.max(*last);
     }
     let counts: Vec<_> = counts.into_iter().collect();
-    for rows in statements(&counts) {
+    for rows in batches(&counts) {
         add_counts(transaction, rows).await?;
     }
     let users: Vec<_> = users.into_iter().collect();
-    for rows in statements(&users) {
+    for rows in batches(&users) {
         note_users(transaction, rows).await?;
     }
     Ok(())
-}
-
-/// Splits rows into statements, each with a power of two of rows (see [`MAX_ROWS_PER_INSERT`]).
-pub(super) fn statements<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
-    std::iter::from_fn(move || {
-        let exponent = rows.len().min(MAX_ROWS_PER_INSERT).checked_ilog2()?;
-        let (first, later) = rows.split_at(1 << exponent);
-        rows = later;
-        Some(first)
-    })
 }
 
 async fn add_counts(

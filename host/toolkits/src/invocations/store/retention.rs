@@ -38,25 +38,41 @@ impl Store {
         }
     }
 
-    /// Removes a toolkit's records beyond `count` records, and then those beyond `bytes` bytes: first the
-    /// oldest records of the users with the most.
-    pub(in crate::invocations) async fn remove_beyond(
+    /// Returns the approximate size of each toolkit's records, in bytes.
+    pub(in crate::invocations) async fn sizes(&self) -> kitbag_database::Result<Vec<(String, i64)>> {
+        sql("SELECT toolkit_id, CAST(SUM(size) AS BIGINT) FROM invocations GROUP BY toolkit_id")
+            .fetch_all(self.0.readers())
+            .await
+    }
+
+    /// Removes a toolkit's records beyond `bytes` bytes: first the oldest records of the users with the most.
+    pub(in crate::invocations) async fn remove_beyond_size(
+        &self,
+        toolkit: &str,
+        bytes: i64,
+    ) -> kitbag_database::Result<()> {
+        let users: i64 = sql("SELECT COUNT(DISTINCT user_id) FROM invocations WHERE toolkit_id = $1")
+            .bind(toolkit)
+            .fetch_value(self.0.readers())
+            .await?;
+        self.remove_beyond_limit(toolkit, "size", bytes, users).await
+    }
+
+    /// Removes a toolkit's records beyond `count` records: first the oldest records of the users with the most.
+    pub(in crate::invocations) async fn remove_beyond_number(
         &self,
         toolkit: &str,
         count: u32,
-        bytes: usize,
     ) -> kitbag_database::Result<()> {
-        let heaviest: Vec<(String, i64, i64, i64, i64)> = sql(
-            "SELECT user_id, records, CAST(SUM(records) OVER () AS BIGINT), CAST(SUM(size) OVER () AS BIGINT),
-                    COUNT(*) OVER ()
-             FROM (SELECT user_id, COUNT(*) AS records, CAST(SUM(size) AS BIGINT) AS size FROM invocations
+        let heaviest: Vec<(String, i64, i64, i64)> =
+            sql("SELECT user_id, records, CAST(SUM(records) OVER () AS BIGINT), COUNT(*) OVER ()
+             FROM (SELECT user_id, COUNT(*) AS records FROM invocations
                    WHERE toolkit_id = $1 GROUP BY user_id) AS of_users
-             ORDER BY records DESC, user_id LIMIT 2",
-        )
-        .bind(toolkit)
-        .fetch_all(self.0.readers())
-        .await?;
-        let Some((user, _, records, size, users)) = heaviest.first() else { return Ok(()) };
+             ORDER BY records DESC, user_id LIMIT 2")
+            .bind(toolkit)
+            .fetch_all(self.0.readers())
+            .await?;
+        let Some((user, _, records, users)) = heaviest.first() else { return Ok(()) };
         let count = i64::from(count);
         let others_have_no_more_than_their_share =
             heaviest.get(1).is_none_or(|(_, records, ..)| *records <= count / users);
@@ -64,9 +80,6 @@ impl Store {
             self.remove_oldest(toolkit, user, records - count).await?;
         } else if *records > count {
             self.remove_beyond_limit(toolkit, "1", count, *users).await?;
-        }
-        if *size > as_i64(bytes) {
-            self.remove_beyond_limit(toolkit, "size", as_i64(bytes), *users).await?;
         }
         Ok(())
     }

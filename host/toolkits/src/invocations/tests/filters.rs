@@ -104,7 +104,7 @@ async fn what_is_shown_of_a_record_is_what_its_json_says() {
     let [own, other] = &page[..] else { panic!("{} records", page.len()) };
     assert_eq!(
         (own.facts().duration, other.facts().duration),
-        (Amount::Exact(38_400), Amount::UpTo(100_000))
+        (Some(Amount::Exact(38_400)), Some(Amount::UpTo(100_000)))
     );
     for record in &page {
         let facts = record.facts();

@@ -31,7 +31,8 @@ async fn hearing(folder: &TempDir) -> (Invocations, Listening) {
     let mut listening = hints.listen();
     assert_eq!(listening.next().await, Heard::Everything, "it begins to listen");
     let process = testing::process(&database).await;
-    (Invocations::open(database, hints, &process, KEEP_ALL).await.expect("the table is there"), listening)
+    let invocations = Invocations::open(database, hints, &process, KEEP_ALL, Auditing::off()).await;
+    (invocations.expect("the table is there"), listening)
 }
 
 /// Returns the ids and contents of the next `count` records, read without a pause: a record that becomes

@@ -109,5 +109,101 @@ async fn what_is_erased_of_a_user_comes_back_from_no_interrupted_call() {
 }
 
 async fn sweep_interrupted(database: &Database) {
-    Store::new(database.clone()).record_interrupted().await.expect("it can be swept");
+    Store::new(database.clone()).record_interrupted(CallEntries::Off).await.expect("it can be swept");
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_queued_when_it_begins_is_recorded_when_it_ends() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    let room = invocations.room.take("a", MAX_QUEUED_BYTES_PER_TOOLKIT).expect("it is free");
+    let call = Arc::new(BegunCall { id: invocations.new_call_id(), ..begun("a", "ana") });
+
+    invocations.begin(call.clone());
+    drop(room);
+    tokio::time::sleep(MOMENT).await;
+
+    assert_eq!(running(&database).await, [""; 0]);
+    invocations.record(Record { call, ..record("a", "ana", "its record") });
+    assert_eq!(contents(&read(&invocations, query("a", "ana"), Scope::Own).await), ["its record"]);
+    assert_eq!(invocations.room.taken(), 0);
+}
+
+#[tokio::test]
+async fn a_record_that_can_never_be_stored_goes_and_its_call_is_not_counted_as_interrupted() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    let call = begin(&invocations, &database, "ana").await;
+
+    database.execute("ALTER TABLE invocations RENAME TO unusable").await;
+    invocations.record(Record { call: call.clone(), ..record("a", "ana", "gone") });
+    for _ in 0..600 {
+        if call.lost.is_marked() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(call.lost.is_marked());
+    database.execute("ALTER TABLE unusable RENAME TO invocations").await;
+    invocations.record(record("a", "ana", "next"));
+
+    assert_eq!(contents(&read(&invocations, query("a", "ana"), Scope::Own).await), ["next"]);
+    assert_eq!(running(&database).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_process_that_was_taken_for_ended_records_its_call_once() {
+    let (database, _data) = database().await;
+    let silent = open(&database, KEEP_ALL).await;
+    let call = begin(&silent, &database, "ana").await;
+    database.execute("UPDATE running_calls SET process = NULL").await;
+    sweep_interrupted(&database).await;
+    let outcomes = async || {
+        let records = read(&silent, query("a", "ana"), Scope::Own).await;
+        records.into_iter().map(|record| record["outcome"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(outcomes().await, ["interrupted"]);
+
+    silent.record(Record { call, ..record("a", "ana", "it lives on") });
+
+    assert_eq!(outcomes().await, ["succeeded"]);
+    let counts = silent.counts(Period::Day).await.expect("they can be read");
+    let counts = CallCounts::sum(&counts.toolkits["a"].intervals);
+    assert_eq!((counts.calls, counts.failures), (1, 0));
+}
+
+#[tokio::test]
+async fn of_an_interrupted_call_nobody_says_how_long_it_ran() {
+    let (database, _data) = database().await;
+    let killed = open(&database, KEEP_ALL).await;
+    begin(&killed, &database, "ana").await;
+    database.execute("UPDATE running_calls SET process = NULL").await;
+    sweep_interrupted(&database).await;
+
+    for viewer in ["ana", "ben"] {
+        let records = read(&killed, query("a", viewer), Scope::All).await;
+        assert_eq!((&records[0]["outcome"], records[0].get("durationMs")), (&"interrupted".into(), None));
+    }
+}
+
+#[tokio::test]
+async fn the_owner_of_a_private_toolkit_does_not_see_keys_of_its_users() {
+    let (database, _data) = database().await;
+    let invocations = open(&database, KEEP_ALL).await;
+    let through = Through {
+        client: Some("codex".to_owned()),
+        key_id: Some("k1".to_owned()),
+        key_name: Some("nightly".to_owned()),
+    };
+    invocations.record(record("a", "ben", "").with(|call| call.through = through));
+
+    let seen = async |viewer: &str, scope| read(&invocations, query("a", viewer), scope).await.remove(0);
+
+    let owner = seen("ana", Scope::Owned).await;
+    assert_eq!((&owner["user"], &owner["client"]), (&"ben".into(), &"codex".into()));
+    assert_eq!((owner.get("key"), owner.get("keyName")), (None, None));
+    for (viewer, scope) in [("operator", Scope::All), ("ben", Scope::Owned)] {
+        let record = seen(viewer, scope).await;
+        assert_eq!((&record["key"], &record["keyName"]), (&"k1".into(), &"nightly".into()), "{viewer}");
+    }
 }

@@ -24,7 +24,7 @@ use url::Url;
 
 use super::{Accounts, client_of, names, random_text, token_of, tokens_of};
 use crate::outbound_auth::request::host_of;
-use crate::outbound_auth::{Principal, SignInError, answer, missing};
+use crate::outbound_auth::{Principal, SignInError, account_name, answer, missing};
 use crate::{Account, AccountState, Once, SealedValue, SecretSlot, UserSecrets, VaultError};
 
 /// Lifetime of a state, in seconds.
@@ -202,13 +202,19 @@ impl Accounts {
         let response = client.post(&grant.token_url, &form, &self.egress, policy).await?;
         let host = host_of(&grant.token_url);
         let granted = answer::read(&host, &response)?;
+        let of_id_token = granted.name.clone();
         let tokens = tokens_of(granted, requested_at, None);
         // Checked before it is stored, so that the page reports the error, not a later call.
-        token_of(&tokens.access_token)
+        let token = token_of(&tokens.access_token)
             .map_err(|_| SignInError::Unusable { host, reason: TokenProblem::NotAHeaderValue.reason() })?;
+        let declared = match &grant.account_name {
+            Some(declared) => account_name::ask(declared, &token, &self.egress, policy).await,
+            None => None,
+        };
         Ok(Account {
             grants: departure.grants.to_vec(),
             connected_at: requested_at.as_second(),
+            name: declared.or(of_id_token),
             state: AccountState::Connected(tokens),
         })
     }

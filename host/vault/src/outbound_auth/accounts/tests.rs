@@ -679,3 +679,71 @@ async fn no_token_is_in_the_database_or_in_what_is_printed() {
         assert!(!rows[0].windows(token.len()).any(|bytes| bytes == token.as_bytes()), "{token}");
     }
 }
+
+#[tokio::test]
+async fn an_account_has_the_name_that_its_provider_or_the_api_says_and_is_connected_without_one() {
+    // The payload is {"sub":"1","email":"ana@crm"}.
+    const ID_TOKEN: &str = "e30.eyJzdWIiOiIxIiwiZW1haWwiOiJhbmFAY3JtIn0.c2ln";
+    let with_id_token = format!(r#"{{"access_token":"t","token_type":"Bearer","id_token":"{ID_TOKEN}"}}"#);
+    let without = r#"{"access_token":"t","token_type":"Bearer"}"#;
+    let name = async |world: &World| {
+        let account =
+            world.vault.stored_account("ana", "books").await.expect("it is read").expect("it is there");
+        account.name().map(str::to_owned)
+    };
+
+    let world = World::new().await;
+    for (answer, expected) in [(&*with_id_token, Some("ana@crm")), (without, None)] {
+        world.connect(200, JSON, answer).await.expect("it is connected");
+        assert_eq!(name(&world).await.as_deref(), expected);
+    }
+    let sent = world.server.received().into_iter().map(|(head, _)| head.uri.path().to_owned());
+    assert!(sent.into_iter().all(|path| path == "/token"), "nobody is asked who is not declared");
+
+    let world = World::with(|grant| {
+        let origin = grant.token_url.trim_end_matches("/token");
+        let url = format!("{origin}/me");
+        grant.account_name =
+            Some(kitbag_manifest::AccountName { url, pointer: "/user/login".to_owned() }.into());
+    })
+    .await;
+    for (status, document, expected) in [
+        (200, r#"{"user":{"login":"octo-ana"}}"#, Some("octo-ana")),
+        (200, "{\"user\":{\"login\":\"a\\u0007\"}}", Some("ana@crm")),
+        (200, "<h1>canary</h1>", Some("ana@crm")),
+        (404, r#"{"user":{"login":"octo-ana"}}"#, Some("ana@crm")),
+        (302, "", Some("ana@crm")),
+    ] {
+        world.answer(200, JSON, &with_id_token);
+        world.answer(status, JSON, document);
+        let (state, _) = world.depart("ana").await.expect("it departs");
+        world.arrive("ana", &[("code", "c"), ("state", &state)]).await.expect("it is connected");
+        assert_eq!(name(&world).await.as_deref(), expected, "{status} {document}");
+    }
+    let asked: Vec<_> =
+        world.server.received().into_iter().filter(|(head, _)| head.uri.path() == "/me").collect();
+    assert_eq!(asked.len(), 5, "once each");
+    assert_eq!(asked[0].0.headers["authorization"], "Bearer t");
+    // A name alone is no reason to connect again.
+    let account = world.vault.stored_account("ana", "books").await.expect("it is read").expect("it is there");
+    let mut grants = account.grants.clone();
+    grants[0].account_name = None;
+    assert_eq!(account.misfit(&grants), None);
+    grants[0].client_id_secret = "OTHER".to_owned();
+    assert!(account.misfit(&grants).is_some());
+}
+
+#[tokio::test]
+async fn the_name_of_an_account_is_asked_for_within_what_the_toolkit_may_reach() {
+    let world = World::with(|grant| {
+        let url = "https://elsewhere.example/me".to_owned();
+        grant.account_name = Some(kitbag_manifest::AccountName { url, pointer: "/login".to_owned() }.into());
+    })
+    .await;
+
+    world.connect(200, JSON, &tokens(1, 3600)).await.expect("it is connected");
+
+    let account = world.vault.stored_account("ana", "books").await.expect("it is read").expect("it is there");
+    assert_eq!(account.name(), None);
+    assert_eq!(world.server.received().len(), 1, "the token endpoint alone");
+}

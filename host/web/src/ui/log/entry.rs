@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kitbag_access::values::invocations::{Amount, Content, Facts, Logged};
+use kitbag_access::values::invocations::{Amount, Content, Facts, Logged, Through};
 use kitbag_access::values::observations::{LogEntry, Source};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -60,7 +60,7 @@ impl ShownCall {
             outcome: outcome(&facts),
             tone: tone(facts.outcome),
             tool: text::shown(facts.tool).into_owned(),
-            duration: duration(facts.duration),
+            duration: facts.duration.map(duration).unwrap_or_default(),
             numbers: numbers(&facts),
             lines,
             omitted: match (is_clipped, facts.is_log_cut) {
@@ -98,12 +98,17 @@ fn numbers(facts: &Facts<'_>) -> String {
     let [sent, received, result] = [facts.bytes_out, facts.bytes_in, facts.result_size].map(size);
     let traffic =
         if facts.requests.get() > 0 { format!(", {sent} out, {received} in") } else { String::new() };
-    let through = match (facts.key, facts.client) {
+    let Through { client, key_name, .. } = facts.through;
+    let through = match (key_name, client) {
         (Some(key), _) => format!(" · by key {}", text::shown(key)),
         (None, Some(client)) => format!(" · by client {}", text::shown(client)),
         (None, None) => String::new(),
     };
-    format!("version {}{through} · {requests}{traffic} · result {result}", text::shown(facts.version))
+    let account = facts.account.map(|account| format!(" · as {}", text::shown(account))).unwrap_or_default();
+    format!(
+        "version {}{through}{account} · {requests}{traffic} · result {result}",
+        text::shown(facts.version)
+    )
 }
 
 fn size(amount: Amount) -> String {

@@ -8,14 +8,15 @@ use crate::cli::terminal::{Text, text};
 pub(super) fn record(record: &Value) -> Text {
     let field = |name: &str| record[name].as_str().unwrap_or_default();
     let mut text = text!(
-        "{}  {} {}  {}  {} ms  {}{}",
+        "{}  {} {}  {}  {}{}{}{}",
         field("startedAt"),
         field("tool"),
         field("version"),
         outcome(record),
-        number(&record["durationMs"]),
+        duration(record),
         field("user"),
         through(record),
+        account(record),
     );
     let mut add = |label: &str, value: &str| {
         text.push(&text!("\n    {}{}", label, Text::indented(value, 6)));
@@ -54,6 +55,17 @@ pub(super) fn record(record: &Value) -> Text {
 fn through(record: &Value) -> String {
     let of = |kind: &str, field: &str| record[field].as_str().map(|name| format!(", by {kind} {name}"));
     of("key", "keyName").or_else(|| of("client", "client")).unwrap_or_default()
+}
+
+/// Formats the duration, followed by two spaces; empty if nobody knows it.
+fn duration(record: &Value) -> String {
+    let duration = &record["durationMs"];
+    if duration.is_null() { String::new() } else { format!("{} ms  ", number(duration)) }
+}
+
+/// Formats the account at the API; empty if it has no name.
+fn account(record: &Value) -> String {
+    record["account"].as_str().map(|name| format!(", as {name}")).unwrap_or_default()
 }
 
 fn outcome(record: &Value) -> String {
@@ -121,6 +133,16 @@ mod tests {
             "    requests: up to 10, 0 bytes out, up to 65536 bytes in",
         ];
         assert_eq!(text.as_str(), expected.join("\n"));
+    }
+
+    #[test]
+    fn of_an_interrupted_call_no_duration_is_said() {
+        let text = record(&json!({
+            "startedAt": "2026-01-31T12:00:00Z", "version": "1.0.0", "tool": "find", "user": "ben", "account": "ben@crm\u{7}",
+            "outcome": "interrupted", "requests": { "atMost": 0 }, "isLogCut": false,
+        }));
+
+        assert_eq!(text.as_str(), r"2026-01-31T12:00:00Z  find 1.0.0  interrupted  ben, as ben@crm\u{7}");
     }
 
     #[test]
