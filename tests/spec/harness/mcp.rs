@@ -278,7 +278,9 @@ impl User {
 
     /// Posts JSON; `None` once the server is gone.
     pub(crate) async fn try_post(&self, path: &str, body: &Value) -> Option<Answer> {
-        self.http.send_if_served(Method::POST, path, self.headers(), body.to_string()).await
+        let mut headers = self.headers();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.http.send_if_served(Method::POST, path, headers, body.to_string()).await
     }
 
     pub(crate) async fn put(&self, path: &str, body: &str) -> Answer {
