@@ -276,12 +276,11 @@ impl User {
         self.http.send(Method::POST, path, self.headers(), body.to_string()).await
     }
 
-    /// Calls a tool by REST. Returns whether it was answered with a result: `false` once the server is gone.
-    pub(crate) async fn try_call(&self, toolkit: &str, tool: &str, arguments: &Value) -> bool {
-        let path = format!("/toolkits/{toolkit}/tools/{tool}");
-        let answer =
-            self.http.send_if_served(Method::POST, &path, self.headers(), arguments.to_string()).await;
-        answer.is_some_and(|answer| answer.status == 200)
+    /// Posts JSON; `None` once the server is gone.
+    pub(crate) async fn try_post(&self, path: &str, body: &Value) -> Option<Answer> {
+        let mut headers = self.headers();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.http.send_if_served(Method::POST, path, headers, body.to_string()).await
     }
 
     pub(crate) async fn put(&self, path: &str, body: &str) -> Answer {
