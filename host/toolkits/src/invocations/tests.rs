@@ -13,6 +13,7 @@ use kitbag_sandbox::observations::{LogEntry, Source, Transcript, json_string};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::writer::RETRY_DELAY;
 use super::*;
 use crate::testing;
 

@@ -30,7 +30,8 @@ const MAX_BATCH_RECORDS: usize = 1000;
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Pause after a failed commit.
-const RETRY_DELAY: Duration = if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(1) };
+pub(super) const RETRY_DELAY: Duration =
+    if cfg!(test) { Duration::from_millis(10) } else { Duration::from_secs(1) };
 /// Consecutive failures after which the oldest batch is dropped.
 const MAX_ATTEMPTS: u32 = 120;
 

@@ -145,6 +145,8 @@ async fn a_record_that_can_never_be_stored_goes_and_its_call_is_not_counted_as_i
     }
     assert!(call.lost.is_marked());
     database.execute("ALTER TABLE unusable RENAME TO invocations").await;
+    // Until the pause after the last failure is over.
+    tokio::time::sleep(RETRY_DELAY * 2).await;
     invocations.record(record("a", "ana", "next"));
 
     assert_eq!(contents(&read(&invocations, query("a", "ana"), Scope::Own).await), ["next"]);
