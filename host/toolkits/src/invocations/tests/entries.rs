@@ -70,7 +70,7 @@ async fn an_entry_has_ranges_and_names_and_nothing_of_the_content() {
     assert_eq!(entry.argument_bytes_at_most, Some(64 << 10));
     assert_eq!(entry.result_bytes_at_most, Some(64 << 20));
     assert_eq!(entry.duration_ms_at_most, Some(1000));
-    assert!(entry.at.ends_with(".000Z"), "{}", entry.at);
+    assert!(entry.at.strip_suffix(".000Z").is_some(), "{}", entry.at);
     let text = serde_json::to_string(&entry).expect("it is JSON");
     assert!(!text.contains("canary") && !text.contains("123"), "{text}");
 }
