@@ -86,8 +86,12 @@ async fn connect(vault: &Arc<Vault>, grant: &OAuth2AuthorizationCode) -> Outcome
         renew_at: Some(i64::MAX),
         scope: None,
     };
-    let account =
-        Account { grants: vec![grant.clone()], connected_at: 0, state: AccountState::Connected(tokens) };
+    let account = Account {
+        grants: vec![grant.clone()],
+        connected_at: 0,
+        name: None,
+        state: AccountState::Connected(tokens),
+    };
     Ok(vault.put_account(&Actor::server(), SecretSlot::account(USER, TOOLKIT, USER), &account).await?)
 }
 

@@ -9,6 +9,9 @@ use crate::harness::{Answer, Browser, Kitbag, ScriptedProvider, SignIn, Visitor}
 const PATH: &str = "/ui/signin/backchannel-logout";
 const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
+/// Change of the header and the claims of a logout token.
+type Change = fn(&mut Value, &mut Value);
+
 /// Sends a form, as a provider does.
 async fn send(server: &Kitbag, form: String) -> Answer {
     let mut headers = HeaderMap::new();
@@ -82,7 +85,7 @@ async fn a_logout_ends_the_sessions_of_its_user_that_there_were_and_revokes_thei
 async fn tokens_as_older_providers_send_them_are_accepted() {
     let provider = ScriptedProvider::start().await;
     let server = provider.kitbag_with(|_| {}).await;
-    let accepted: [fn(&mut Value, &mut Value); 6] = [
+    let accepted: [Change; 6] = [
         |header, _| header["typ"] = "JWT".into(),
         |header, _| drop(header.as_object_mut().expect("an object").remove("typ")),
         |_, claims| drop(claims.as_object_mut().expect("an object").remove("exp")),
@@ -103,7 +106,7 @@ async fn nothing_else_ends_a_session() {
     let stranger = ScriptedProvider::start().await;
     let server = provider.kitbag_with(|_| {}).await;
     let ana = provider.sign_in(&server, "ana").await;
-    let changes: [(&str, fn(&mut Value, &mut Value)); 17] = [
+    let changes: [(&str, Change); 17] = [
         ("an access token", |header, _| header["typ"] = "at+jwt".into()),
         ("no signature", |header, _| header["alg"] = "none".into()),
         ("another issuer", |_, claims| claims["iss"] = "https://evil.example".into()),
@@ -113,7 +116,7 @@ async fn nothing_else_ends_a_session() {
         ("an ID token with a nonce that is null", |_, claims| claims["nonce"] = Value::Null),
         ("no event", |_, claims| drop(claims.as_object_mut().expect("an object").remove("events"))),
         ("another event", |_, claims| {
-            claims["events"] = json!({ "http://schemas.openid.net/event/other": {} })
+            claims["events"] = json!({ "http://schemas.openid.net/event/other": {} });
         }),
         ("an event that is no object", |_, claims| claims["events"][EVENT] = json!(true)),
         ("no jti", |_, claims| drop(claims.as_object_mut().expect("an object").remove("jti"))),

@@ -52,7 +52,7 @@ async fn an_entry_says_who_called_what_and_nothing_of_arguments_and_results() {
             (text(entry, "user"), text(entry, "toolkit"), text(entry, "tool")),
             ("una", "text", "count")
         );
-        assert!(entry["at"].as_str().is_some_and(|at| at.ends_with(".000Z")), "{entry}");
+        assert!(entry["at"].as_str().is_some_and(|at| at.strip_suffix(".000Z").is_some()), "{entry}");
     }
     assert!(first["client"].is_string() && first.get("key").is_none(), "{first}");
     assert_eq!(text(second, "key"), text(&key, "id"));
@@ -68,8 +68,8 @@ async fn an_entry_says_who_called_what_and_nothing_of_arguments_and_results() {
 
     assert_eq!(calls(&ana, "outcome=invalid-params").await.len(), 1);
     assert_eq!(calls(&ana, "toolkit=other").await.len(), 0);
-    assert_eq!(calls(&ana, "after=1&before=3").await, [second.clone()]);
-    assert_eq!(calls(&ana, "limit=1").await, [third.clone()]);
+    assert_eq!(calls(&ana, "after=1&before=3").await, std::slice::from_ref(second));
+    assert_eq!(calls(&ana, "limit=1").await, std::slice::from_ref(third));
     for wrong in ["limit=1001", "since=yesterday", "follow=true&before=1", "follow=true&until=1h", "act=call"]
     {
         ana.get(&format!("/audit/calls?{wrong}")).await.assert_status(400);
