@@ -123,7 +123,7 @@ async fn nothing_else_ends_a_session() {
         ("no iat", |_, claims| drop(claims.as_object_mut().expect("an object").remove("iat"))),
         ("expired", |_, claims| claims["exp"] = (claims["iat"].as_i64().expect("a number") - 1).into()),
         ("of tomorrow", |_, claims| {
-            claims["iat"] = (claims["iat"].as_i64().expect("a number") + 86_400).into()
+            claims["iat"] = (claims["iat"].as_i64().expect("a number") + 86_400).into();
         }),
         ("a session alone", |_, claims| {
             drop(claims.as_object_mut().expect("an object").remove("sub"));
