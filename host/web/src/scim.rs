@@ -30,6 +30,7 @@ use kitbag_access::Access;
 use kitbag_base::base_url::below;
 use kitbag_base::rate::RateLimit;
 use kitbag_identity::{Page, ProvisionedGroup, ProvisionedUser, Provisioner, ProvisioningError, Selection};
+use kitbag_manifest::json::measure;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
@@ -40,7 +41,7 @@ use url::Url;
 use self::error::ScimError;
 use self::filter::Filter;
 use self::path::{AttributePath, member};
-use super::body::read_small;
+use super::body::{Unread, read_small};
 use super::error::WebError;
 use super::media_type;
 use super::state::Shared;
@@ -53,6 +54,9 @@ const CORE_USER: &str = "urn:ietf:params:scim:schemas:core:2.0:User";
 const CORE_GROUP: &str = "urn:ietf:params:scim:schemas:core:2.0:Group";
 /// Maximum bytes of a body: a group with all its members fits.
 const MAX_BODY_BYTES: usize = 1 << 20;
+/// Maximum number of JSON values in a body, which take far more memory than their text: as many as a group with all its
+/// members has.
+const MAX_VALUES: usize = 1 << 16;
 /// Maximum number of requests in progress, of all providers.
 const MAX_REQUESTS: usize = 8;
 /// How long a request waits for its turn.
@@ -639,12 +643,16 @@ async fn read(headers: &HeaderMap, body: Body) -> Result<Resource, ScimError> {
     }
     let body = read_small(body, MAX_BODY_BYTES).await;
     let body = body.map_err(|why| ScimError::unread(why, MAX_BODY_BYTES))?;
-    let parse = move || serde_json::from_slice::<Resource>(&body);
+    let parse = move || {
+        if measure(&body, MAX_VALUES).values > MAX_VALUES {
+            return Err(ScimError::unread(Unread::TooManyValues(MAX_VALUES), MAX_BODY_BYTES));
+        }
+        serde_json::from_slice::<Resource>(&body).map_err(|error| {
+            ScimError::bad_request("invalidSyntax", format!("the body is no JSON object: {error}"))
+        })
+    };
     // A large body is parsed off the threads that serve requests.
-    let parsed = spawn_blocking(parse).await.map_err(|_| failed())?;
-    parsed.map_err(|error| {
-        ScimError::bad_request("invalidSyntax", format!("the body is no JSON object: {error}"))
-    })
+    spawn_blocking(parse).await.map_err(|_| failed())?
 }
 
 /// Creates a response; a large one is encoded off the threads that serve requests.

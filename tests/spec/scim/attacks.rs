@@ -195,6 +195,9 @@ async fn hostile_requests_are_refused_within_limits() {
     let large = format!("{{\"userName\":\"{}\"}}", "x".repeat(2 << 20));
     provider.send(Method::POST, "/scim/v2/Users", "application/json", large).await.assert_status(413);
     provider.send(Method::POST, "/scim/v2/Users", "text/plain", "{}").await.assert_status(415);
+    let values = format!("{{\"userName\":\"ben\",\"roles\":[{}0]}}", "0,".repeat(1 << 16));
+    let refused = provider.send(Method::POST, "/scim/v2/Users", "application/json", values).await;
+    assert!(refused.assert_status(400).text().contains("too many values"));
 
     for filter in [
         format!("{}userName pr{}", "(".repeat(300), ")".repeat(300)),

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use kitbag_database::audit::Actor;
 use secrecy::SecretString;
 use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 use url::Url;
 
 use super::{ProviderError, ProviderSignIn};
@@ -49,7 +49,8 @@ impl ProviderSignIn {
         let refused = |cause: AuthError| match cause {
             AuthError::Unavailable => ProviderError::Unavailable,
             cause => {
-                warn!(%cause, "refused a logout token");
+                // Anybody can send one.
+                debug!(%cause, "refused a logout token");
                 ProviderError::Refused("This is no logout token of the provider for this server.".to_owned())
             }
         };
